@@ -56,9 +56,10 @@ type FabricReport struct {
 }
 
 // FabricDevice is a switch, channel adapter (one HCA or Ethernet NIC) or router.
-// A device of a source without GUIDs (static files, LLDP, labels) has a Name that is unique in the report instead.
+// A device of a source without GUIDs (static files, LLDP, labels) has a Name that is unique in the report instead; for adapters
+// Host and Name together are unique.
 type FabricDevice struct {
-	GUID            GUID       `json:"guid,omitempty" yaml:"guid,omitempty"`                       // node GUID
+	GUID            GUID       `json:"guid,omitempty" yaml:"guid,omitempty"`                       // node GUID; the smallest port GUID when the source prints no other
 	SystemImageGUID GUID       `json:"systemImageGuid,omitempty" yaml:"systemImageGuid,omitempty"` // joins the ports of one card or box
 	Kind            DeviceKind `json:"kind" yaml:"kind"`
 	Description     string     `json:"description,omitempty" yaml:"description,omitempty"` // NodeDescription as reported, cleaned of control bytes
@@ -77,8 +78,9 @@ type FabricDevice struct {
 // PortInfo is what a source says about a port beyond its cable.
 type PortInfo struct {
 	Number   int               `json:"number" yaml:"number"`
+	External int               `json:"external,omitempty" yaml:"external,omitempty"` // number on the front panel of a chassis
 	GUID     GUID              `json:"guid,omitempty" yaml:"guid,omitempty"`
-	State    string            `json:"state,omitempty" yaml:"state,omitempty"` // "Down/Polling", only when not up
+	State    string            `json:"state,omitempty" yaml:"state,omitempty"` // "Down/Polling", "Unlinked"; only when not up
 	Counters map[string]uint64 `json:"counters,omitempty" yaml:"counters,omitempty"`
 }
 
@@ -88,14 +90,15 @@ type FabricEnd struct {
 	Port   int32 `json:"port" yaml:"port"`
 }
 
-// FabricLink is one cable. Width is in lanes (0 unknown), Speed the generation name (SDR..XDR, "" unknown) or, for Ethernet,
-// empty; BandwidthBytesPerSecond is the nominal data rate one way (absent when unknown).
+// FabricLink is one cable. The struct holds no pointer, so that the garbage collector passes over the 400,000 cables of a large
+// fabric: Width is in lanes (0 unknown), Speed the generation of a lane (absent when unknown or Ethernet).
 type FabricLink struct {
 	A                       FabricEnd `json:"a" yaml:"a"`
 	B                       FabricEnd `json:"b" yaml:"b"`
-	Width                   int       `json:"width,omitempty" yaml:"width,omitempty"`
-	Speed                   string    `json:"speed,omitempty" yaml:"speed,omitempty"`
-	BandwidthBytesPerSecond float64   `json:"bandwidthBytesPerSecond,omitempty" yaml:"bandwidthBytesPerSecond,omitempty"`
+	BandwidthBytesPerSecond float64   `json:"bandwidthBytesPerSecond,omitempty" yaml:"bandwidthBytesPerSecond,omitempty"` // nominal data rate one way; absent when unknown
+	Width                   int16     `json:"width,omitempty" yaml:"width,omitempty"`
+	Speed                   LinkSpeed `json:"speed,omitempty" yaml:"speed,omitempty"`
+	CouldBe                 LinkSpeed `json:"couldBe,omitempty" yaml:"couldBe,omitempty"`   // a higher speed that both ends support, as iblinkinfo remarks
 	OneSided                bool      `json:"oneSided,omitempty" yaml:"oneSided,omitempty"` // only one end reported it
 }
 
