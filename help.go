@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+const formatsText = `Formats of -o. Each command offers some of them; the first in its help is the default.
+
+  table     aligned columns; "-" means not applicable, "<unknown>" means not measured; --no-headers drops the header line
+  wide      the table with more columns
+  json      one document, fields are only ever added
+  yaml      the same document for people
+  name      one name per line
+  hostlist  names folded as Slurm writes them: gpu[001-004,007]
+  tree      the levels of the cluster as indented text
+  svg       the same as a picture
+
+Documents (NodeReport, FabricReport, PairReport, Topology, ...) carry apiVersion and kind. They are read as JSON or YAML,
+plain or gzip: the content decides. Where -o names a file, its extension decides how it is written (.json, .yaml, .gz on
+top) and "-" is standard output in YAML. Units stand in the names of fields: bandwidthBytesPerSecond, latencySeconds.
+A value that is not known is absent, never 0.
+`
+
+// helpTopics are pages of "railmap help" that belong to no command.
+func helpTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText()},
+		{Use: "formats", Short: "Formats of -o and of documents", Long: formatsText},
+	}
+}
+
+// newHelpCmd is "railmap help COMMAND|TOPIC"; unlike cobra's own it refuses what it does not know.
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Help about any command or topic",
+		Args: func(c *cobra.Command, args []string) error {
+			found, rest, err := c.Root().Find(args)
+			if err == nil && len(rest) == 0 {
+				return nil
+			}
+			var names []string
+			for _, sub := range found.Commands() {
+				names = append(names, sub.Name())
+			}
+			word := args[len(args)-max(1, len(rest))]
+			return fmt.Errorf("unknown help topic %q%s", word, didYouMean("", word, names))
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			found, _, err := c.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
+}
