@@ -31,7 +31,7 @@ func roundTrip(t *testing.T, root *Element, write func(*bytes.Buffer) error, rea
 }
 
 func TestXMLRoundTripCorpus(t *testing.T) {
-	files, _ := filepath.Glob(corpus(t, "xml") + "/*.xml")
+	files, _ := filepath.Glob(filepath.Join(corpus(t, "xml").Name(), "*.xml"))
 	if len(files) < 22 {
 		t.Fatalf("corpus has %d files, want 22", len(files))
 	}
