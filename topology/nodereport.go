@@ -84,12 +84,20 @@ type GPU struct {
 	MaxPCIeWidth       *int          `json:"maxPcieWidth,omitempty" yaml:"maxPcieWidth,omitempty"`
 	NVLinks            []NVLink      `json:"nvlinks,omitempty" yaml:"nvlinks,omitempty"`
 	Fabric             *NVLinkFabric `json:"fabric,omitempty" yaml:"fabric,omitempty"`
+	Peers              []GPUPeer     `json:"peers,omitempty" yaml:"peers,omitempty"`           // what the driver says about direct access, by GPU
+	C2CEnabled         *bool         `json:"c2cEnabled,omitempty" yaml:"c2cEnabled,omitempty"` // NVLink-C2C to the processor
 	MIGEnabled         *bool         `json:"migEnabled,omitempty" yaml:"migEnabled,omitempty"`
 	RemappedRows       *RemappedRows `json:"remappedRows,omitempty" yaml:"remappedRows,omitempty"`
 	ThrottleReasons    []string      `json:"throttleReasons,omitempty" yaml:"throttleReasons,omitempty"`
 	ProcessCount       *int          `json:"processCount,omitempty" yaml:"processCount,omitempty"`
 	PCIeReplays        *uint64       `json:"pcieReplays,omitempty" yaml:"pcieReplays,omitempty"`
 	TemperatureCelsius *int          `json:"temperatureCelsius,omitempty" yaml:"temperatureCelsius,omitempty"`
+}
+
+// GPUPeer says whether one GPU can read another's memory directly: P2P is "ok" or the driver's reason why not.
+type GPUPeer struct {
+	GPU int    `json:"gpu" yaml:"gpu"`
+	P2P string `json:"p2p" yaml:"p2p"`
 }
 
 // NVLink is one NVLink port of a GPU. Remote is a PCI address (GPU or NVSwitch), RemoteType gpu, switch or cpu.

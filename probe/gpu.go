@@ -1,0 +1,90 @@
+package probe
+
+import (
+	"strings"
+
+	"github.com/railmap/railmap/topology"
+)
+
+const (
+	vendorNVIDIA = "0x10de"
+	// classVGA and class3D are the two display classes under which NVIDIA GPUs appear: 0x0300 with a monitor port, 0x0302
+	// without.
+	classVGA, class3D = "0x0300", "0x0302"
+)
+
+// isGPU tells by class and vendor whether a PCI function is an NVIDIA GPU.
+func isGPU(d *topology.PCIDevice) bool {
+	return d.Vendor == vendorNVIDIA && (strings.HasPrefix(d.Class, classVGA) || strings.HasPrefix(d.Class, class3D))
+}
+
+// pciGPUs lists the GPUs that the PCI tree shows, by address. They are there without any driver.
+func pciGPUs(devices []topology.PCIDevice) []topology.GPU {
+	var gpus []topology.GPU
+	for i := range devices {
+		d := &devices[i]
+		if !isGPU(d) {
+			continue
+		}
+		g := topology.GPU{Index: len(gpus), PCIAddress: d.Address, NUMANode: d.NUMANode}
+		if l := d.Link; l != nil {
+			g.PCIeWidth, g.MaxPCIeWidth = l.Width, l.MaxWidth
+			g.PCIeGeneration = generation(l.SpeedTransfersPerSecond)
+			g.MaxPCIeGeneration = generation(l.MaxSpeedTransfersPerSecond)
+		}
+		gpus = append(gpus, g)
+	}
+	return gpus
+}
+
+// generation names the PCIe generation of a speed; nil when unknown.
+func generation(transfers *float64) *int {
+	if transfers == nil {
+		return nil
+	}
+	for i, limit := range []float64{2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9, 128e9} {
+		if *transfers <= limit {
+			return new(i + 1)
+		}
+	}
+	return nil
+}
+
+// mergeGPUs puts what the driver says over what the PCI tree shows. Driver order counts (it is the order of CUDA and
+// nvidia-smi); GPUs that only the tree shows come last, and each is a finding.
+func mergeGPUs(tree, driver []topology.GPU) ([]topology.GPU, []topology.Finding) {
+	seen := map[string]bool{}
+	byAddress := map[string]topology.GPU{}
+	for _, g := range tree {
+		byAddress[g.PCIAddress] = g
+	}
+	merged := make([]topology.GPU, 0, len(driver))
+	for _, g := range driver {
+		t := byAddress[g.PCIAddress]
+		if g.NUMANode == nil {
+			g.NUMANode = t.NUMANode
+		}
+		if g.MaxPCIeWidth == nil {
+			g.PCIeWidth, g.MaxPCIeWidth = t.PCIeWidth, t.MaxPCIeWidth
+		}
+		if g.MaxPCIeGeneration == nil {
+			g.PCIeGeneration, g.MaxPCIeGeneration = t.PCIeGeneration, t.MaxPCIeGeneration
+		}
+		seen[g.PCIAddress] = true
+		merged = append(merged, g)
+	}
+	var findings []topology.Finding
+	for _, g := range tree {
+		if seen[g.PCIAddress] {
+			continue
+		}
+		g.Index = len(merged)
+		merged = append(merged, g)
+		if len(driver) > 0 {
+			findings = append(findings, topology.Finding{Code: "gpu-lost", Severity: topology.Error, Subject: g.PCIAddress,
+				Message: "a GPU is on the PCI bus, but the driver does not list it",
+				Remedy:  "look for Xid messages of this address in the kernel log; reset the GPU or replace it"})
+		}
+	}
+	return merged, findings
+}

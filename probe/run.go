@@ -1,0 +1,159 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/railmap/railmap/topology"
+)
+
+// Options say what to probe. The zero value reads this machine and measures nothing.
+type Options struct {
+	Root        string    // where /sys and /proc lie; "" is "/"
+	DriverDir   string    // where the GPU driver's libraries are looked for first
+	NodeName    string    // "" is the host name of the root
+	ToolVersion string    // written into the report
+	Measure     bool      // measure memory and loopback too; only on the root "/", a recorded tree cannot be measured
+	Now         time.Time // time of the measurements; zero writes none
+}
+
+func (o Options) live() bool { return o.Root == "" || path.Clean(o.Root) == "/" }
+
+// Run probes a node. The error is about the root itself or a cancelled context; whatever else cannot be read is absent from
+// the report or a finding in it.
+func Run(ctx context.Context, o Options) (*topology.NodeReport, error) {
+	t, err := openTree(o.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	r := readStatic(t, o)
+	if o.Measure && o.live() {
+		if err := measure(ctx, r, o.Now); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// readStatic reads everything that needs no measurement.
+func readStatic(t *tree, o Options) *topology.NodeReport {
+	r := &topology.NodeReport{
+		Header:    topology.Header{APIVersion: topology.APIVersion, Kind: topology.KindNodeReport, Source: "probe", ToolVersion: o.ToolVersion},
+		Node:      nodeName(t, o),
+		MachineID: t.text("etc/machine-id"),
+		BootID:    t.text("proc/sys/kernel/random/boot_id"),
+		Kernel:    t.text("proc/sys/kernel/osrelease"),
+		Product:   t.text("sys/class/dmi/id/product_name"),
+		CPU:       readCPU(t), NUMANodes: readNUMA(t), PCI: readPCI(t),
+	}
+	readNetwork(t, o, r)
+	readGPUs(o, r)
+	r.Paths = paths(r)
+	r.Findings = append(r.Findings, inspect(t, r)...)
+	r.Findings = topology.SortFindings(r.Findings)
+	return r
+}
+
+func readNetwork(t *tree, o Options, r *topology.NodeReport) {
+	mapper := netMapper(newTreeMapper(t, rdmaNames(t.root.Name())))
+	if o.live() {
+		mapper = kernelMapper{fallback: mapper.(*treeMapper)}
+	}
+	r.NICs = readNICs(t, mapper.devices())
+	r.NetDevices = readNet(t, mapper)
+	joinNet(r.NICs, r.NetDevices)
+	direct := gpuDirect(t)
+	for i := range r.NICs {
+		r.NICs[i].GPUDirect = direct
+	}
+}
+
+// gpuDirect tells whether the module for GPUDirect RDMA is loaded. Nil without a GPU driver: then nobody can know.
+func gpuDirect(t *tree) *bool {
+	if !t.exists("sys/module/nvidia") {
+		return nil
+	}
+	return new(t.exists("sys/module/nvidia_peermem") || t.exists("sys/module/nv_peer_mem"))
+}
+
+func readGPUs(o Options, r *topology.NodeReport) {
+	onBus := pciGPUs(r.PCI)
+	r.GPUs = onBus
+	if !o.live() && o.DriverDir == "" {
+		return // the driver of this machine knows nothing about a recorded one
+	}
+	d, err := openDriver(o.DriverDir)
+	if err != nil {
+		r.Findings = append(r.Findings, driverFinding(err, len(onBus)))
+		return
+	}
+	defer d.close()
+	r.Driver = new(d.info())
+	gpus, findings, err := d.gpus()
+	r.Findings = append(r.Findings, findings...)
+	if err != nil {
+		r.Findings = append(r.Findings, driverFinding(err, len(onBus)))
+		return
+	}
+	merged, lost := mergeGPUs(onBus, gpus)
+	r.GPUs = merged
+	r.Findings = append(r.Findings, lost...)
+}
+
+// driverFinding says that the driver did not answer. On a node without GPUs that is a note only.
+func driverFinding(err error, gpusOnBus int) topology.Finding {
+	f := topology.Finding{Code: "driver-unusable", Severity: topology.Error, Subject: "driver", Message: err.Error(),
+		Remedy: "check that nvidia-smi works on this node"}
+	if errors.Is(err, errNoDriver) {
+		f.Code, f.Remedy = "no-nvidia-driver", "install the NVIDIA driver, or say with --driver-dir where its libraries are"
+		f.Severity = topology.Warning
+		if gpusOnBus == 0 {
+			f.Severity = topology.Info
+		}
+	}
+	return f
+}
+
+func nodeName(t *tree, o Options) string {
+	if o.NodeName != "" {
+		return o.NodeName
+	}
+	if name := t.text("proc/sys/kernel/hostname"); name != "" && name != "(none)" {
+		return name
+	}
+	if name := t.text("etc/hostname"); name != "" {
+		return name
+	}
+	if o.live() {
+		if name, err := os.Hostname(); err == nil {
+			return name
+		}
+	}
+	// A tree without a name is called after its folder, so that two trees differ.
+	if base := path.Base(path.Clean(o.Root)); base != "/" && base != "." {
+		return strings.ToLower(base)
+	}
+	return "unknown"
+}
+
+func measure(ctx context.Context, r *topology.NodeReport, now time.Time) error {
+	memory, err := measureMemory(ctx, r.NUMANodes)
+	if err != nil {
+		return err
+	}
+	loopback, err := measureLoopback(ctx)
+	if err != nil {
+		return err
+	}
+	r.Measurements.Memory, r.Measurements.Loopback = memory, loopback
+	if !now.IsZero() {
+		stamp := now.UTC().Truncate(time.Second)
+		r.Time = &stamp
+	}
+	return nil
+}
