@@ -10,7 +10,7 @@ import (
 )
 
 // inspect looks for what is wrong by comparing the parts of the node with what they can do and with each other.
-func inspect(t *tree, r *topology.NodeReport) []topology.Finding {
+func inspect(r *topology.NodeReport) []topology.Finding {
 	var out []topology.Finding
 	out = append(out, inspectLinks(r)...)
 	out = append(out, inspectACS(r)...)

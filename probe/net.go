@@ -89,15 +89,23 @@ func (m *treeMapper) rdmaOf(netdev string) string { return m.byNet[netdev] }
 
 func (m *treeMapper) devices() []string { return m.names }
 
-// joinNet writes the network devices of each RDMA device into its ports.
-func joinNet(nics []topology.NICReport, nets []topology.NetDevice) {
+// joinNet writes the network devices of each RDMA device into its ports, and gives both the NUMA node of their PCI function
+// where they do not tell one themselves.
+func joinNet(pci []topology.PCIDevice, nics []topology.NICReport, nets []topology.NetDevice) {
+	byAddress := index(pci)
 	byDev := map[string][]string{}
-	for _, n := range nets {
+	for i, n := range nets {
+		if d := byAddress[n.PCIAddress]; n.NUMANode == nil && d != nil {
+			nets[i].NUMANode = d.NUMANode
+		}
 		if n.RDMADevice != "" {
 			byDev[n.RDMADevice] = append(byDev[n.RDMADevice], n.Name)
 		}
 	}
 	for i := range nics {
 		nics[i].NetDevices = byDev[nics[i].Device]
+		if d := byAddress[nics[i].PCIAddress]; nics[i].NUMANode == nil && d != nil {
+			nics[i].NUMANode = d.NUMANode
+		}
 	}
 }

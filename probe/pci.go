@@ -20,11 +20,8 @@ var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-
 // root buses are left out.
 func readPCI(t *tree) []topology.PCIDevice {
 	var devices []topology.PCIDevice
-	for _, addr := range t.list(pciDir) {
-		if !pciAddress.MatchString(addr) {
-			continue
-		}
-		d := readPCIDevice(t, addr)
+	for addr, dir := range pciPlaces(t) {
+		d := readPCIDevice(t, addr, dir)
 		if d.Parent == "" && !matters(d.Class) {
 			continue
 		}
@@ -32,6 +29,40 @@ func readPCI(t *tree) []topology.PCIDevice {
 	}
 	slices.SortFunc(devices, func(a, b topology.PCIDevice) int { return comparePCI(a.Address, b.Address) })
 	return devices
+}
+
+// pciPlaces maps the address of every PCI function to its directory below /sys/devices. The links in /sys/bus lead there,
+// also on boards where the host bridge hangs below another device; where a recorded tree lost them, the directories are
+// walked.
+func pciPlaces(t *tree) map[string]string {
+	places := map[string]string{}
+	for _, addr := range t.list(pciDir) {
+		if dir := t.resolve(path.Join(pciDir, addr)); dir != "" && pciAddress.MatchString(addr) {
+			places[addr] = dir
+		}
+	}
+	if len(places) > 0 {
+		return places
+	}
+	for _, host := range t.list("sys/devices") {
+		if bus, ok := strings.CutPrefix(host, "pci"); ok && strings.Contains(bus, ":") {
+			walkPCI(t, path.Join("sys/devices", host), places)
+		}
+	}
+	return places
+}
+
+// walkPCI goes down from bridge to bridge. A path of a real machine is far from 64 levels deep.
+func walkPCI(t *tree, dir string, places map[string]string) {
+	if strings.Count(dir, "/") > 64 {
+		return
+	}
+	for _, name := range t.list(dir) {
+		if pciAddress.MatchString(name) {
+			places[name] = path.Join(dir, name)
+			walkPCI(t, path.Join(dir, name), places)
+		}
+	}
 }
 
 // comparePCI orders addresses by their hexadecimal value; a longer domain is a larger one.
@@ -53,10 +84,9 @@ func matters(class string) bool {
 	return false
 }
 
-func readPCIDevice(t *tree, addr string) topology.PCIDevice {
-	dir := path.Join(pciDir, addr)
+func readPCIDevice(t *tree, addr, dir string) topology.PCIDevice {
 	at := func(name string) string { return path.Join(dir, name) }
-	parent, complex := pciParents(t.resolve(dir))
+	parent, complex := pciParents(dir)
 	d := topology.PCIDevice{
 		Address: addr, Parent: parent, RootComplex: complex,
 		Class: t.text(at("class")), Vendor: t.text(at("vendor")), Device: t.text(at("device")),

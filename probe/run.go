@@ -54,7 +54,7 @@ func readStatic(t *tree, o Options) *topology.NodeReport {
 	readNetwork(t, o, r)
 	readGPUs(o, r)
 	r.Paths = paths(r)
-	r.Findings = append(r.Findings, inspect(t, r)...)
+	r.Findings = append(r.Findings, inspect(r)...)
 	r.Findings = topology.SortFindings(r.Findings)
 	return r
 }
@@ -66,7 +66,7 @@ func readNetwork(t *tree, o Options, r *topology.NodeReport) {
 	}
 	r.NICs = readNICs(t, mapper.devices())
 	r.NetDevices = readNet(t, mapper)
-	joinNet(r.NICs, r.NetDevices)
+	joinNet(r.PCI, r.NICs, r.NetDevices)
 	direct := gpuDirect(t)
 	for i := range r.NICs {
 		r.NICs[i].GPUDirect = direct

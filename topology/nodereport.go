@@ -17,7 +17,7 @@ type NodeReport struct {
 	NetDevices   []NetDevice  `json:"netDevices,omitempty" yaml:"netDevices,omitempty"`
 	Paths        []Path       `json:"paths,omitempty" yaml:"paths,omitempty"` // GPU-GPU and GPU-NIC letters as nvidia-smi topo -m prints them
 	Driver       *DriverInfo  `json:"driver,omitempty" yaml:"driver,omitempty"`
-	Measurements Measurements `json:"measurements,omitempty" yaml:"measurements,omitempty"`
+	Measurements Measurements `json:"measurements,omitzero" yaml:"measurements,omitempty"`
 	Verdict      string       `json:"verdict,omitempty" yaml:"verdict,omitempty"` // pass, warn, fail; absent when nothing was judged
 	Findings     []Finding    `json:"findings,omitempty" yaml:"findings,omitempty"`
 }

@@ -9,15 +9,6 @@ import (
 // maxBandwidth refuses absurd figures: 1 PB/s on one link is beyond any machine.
 const maxBandwidth = 1e15
 
-// Validate checks a node report.
-func (r *NodeReport) Validate() error {
-	var errs []error
-	if r.Node == "" {
-		errs = append(errs, errors.New("node: must not be empty"))
-	}
-	return errors.Join(errs...)
-}
-
 // Validate checks a pair report.
 func (r *PairReport) Validate() error {
 	var errs []error
