@@ -201,7 +201,7 @@ func (b *builder) weigh(l *Link, expected float64) {
 // class tells InfiniBand from Ethernet: static and LLDP sources have no InfiniBand speed word.
 func (b *builder) class(link int32) LinkClass {
 	l := &b.f.links[link]
-	if l.Speed == "" && b.f.devices[l.A.Device].GUID == 0 {
+	if l.Speed == 0 && b.f.devices[l.A.Device].GUID == 0 {
 		return Ethernet
 	}
 	return InfiniBand

@@ -79,7 +79,7 @@ func (b *builder) leafSets() (leaves []int32, sets [][]int32) {
 }
 
 // vote gives the cluster that holds most ports of a host; a tie goes to the cluster with fewer hosts (a storage switch has
-// many), then to the first by name.
+// many), then to that of the host's first port.
 func (b *builder) vote(h *host, size []int) int32 {
 	best, ports := int32(-1), 0
 	for i := range h.nics {
@@ -93,7 +93,7 @@ func (b *builder) vote(h *host, size []int) int32 {
 				n++
 			}
 		}
-		if n > ports || (n == ports && (size[g] < size[best] || (size[g] == size[best] && g < best))) {
+		if n > ports || (n == ports && 3*size[g] < 2*size[best]) {
 			best, ports = g, n
 		}
 	}
@@ -221,6 +221,11 @@ func (b *builder) keepGroups(members [][]int32) {
 	}
 	for _, s := range homeless {
 		b.adopt(s)
+	}
+	for i := range b.sws {
+		if s := &b.sws[i]; s.tier == 0 && s.group < 0 && !s.aux && !s.idle {
+			b.find("unassigned-leaf", Info, s.name, "name its adapters (node descriptions, node reports or alias file)", "has adapters, but none of a host with a name: belongs to no group")
+		}
 	}
 }
 

@@ -88,11 +88,12 @@ func (b *builder) nominalOf(g int32) {
 		rails[n]++
 	}
 	count, speed := largestMode(rails), largestMode(speeds)
+	aligned := b.portsAligned(g)
 	for _, h := range b.groups[g].hosts {
 		hs := &b.hosts[h]
 		hs.nominal = float64(count) * speed
 		b.checkSpeeds(hs, speed)
-		b.checkMissing(g, hs, count)
+		b.checkMissing(g, hs, count, aligned)
 	}
 }
 
@@ -122,14 +123,34 @@ func (b *builder) checkSpeeds(hs *host, expected float64) {
 
 // linkWord prints width and speed as fabric tools do: 4xNDR.
 func linkWord(l *FabricLink) string {
-	if l.Width == 0 || l.Speed == "" {
+	if l.Width == 0 || l.Speed == 0 {
 		return "unknown width or speed"
 	}
-	return strconv.Itoa(l.Width) + "x" + l.Speed
+	return strconv.Itoa(int(l.Width)) + "x" + l.Speed.String()
+}
+
+// portsAligned reports whether the cabling of a group puts all rails of a host on the same port number of their leaves.
+func (b *builder) portsAligned(g int32) bool {
+	same, multi := 0, 0
+	for _, h := range b.groups[g].hosts {
+		first, n, equal := int32(-1), 0, true
+		for i := range b.hosts[h].nics {
+			if nic := &b.hosts[h].nics[i]; nic.compute {
+				n++
+				equal = equal && (first < 0 || nic.swPort == first)
+				first = nic.swPort
+			}
+		}
+		if n > 1 {
+			multi++
+			same += b2i(equal)
+		}
+	}
+	return 3*same > 2*multi
 }
 
 // checkMissing names the rails that most hosts of the group have and this one lacks, with the leaf and port to look at.
-func (b *builder) checkMissing(g int32, hs *host, count int32) {
+func (b *builder) checkMissing(g int32, hs *host, count int32, aligned bool) {
 	have := map[int32]bool{}
 	ports := map[int32]int{}
 	n := int32(0)
@@ -144,7 +165,7 @@ func (b *builder) checkMissing(g int32, hs *host, count int32) {
 		return
 	}
 	where := ""
-	if p := mostVotes(ports); p > 0 && 2*ports[p] > total(ports) {
+	if p := mostVotes(ports); aligned && p > 0 && 2*ports[p] > total(ports) {
 		where = " port " + itoa(p)
 	}
 	missing := count - n

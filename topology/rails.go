@@ -39,16 +39,20 @@ func (b *builder) railNames(g int32) map[string][]string {
 			names[f] = append(names[f], n)
 		}
 	}
-	for _, list := range names {
+	for f, list := range names {
+		if len(names) > 1 && 4*hosts[f] < len(b.groups[g].hosts) {
+			delete(names, f) // a few odd hosts (management servers) say nothing about rails
+			continue
+		}
 		slices.SortFunc(list, CompareNames)
 	}
 	return names
 }
 
-// family is a device name without its numbers.
+// family is a device name without its numbers: "mlx5_" of mlx5_3 and of mlx5_3/2.
 func family(device string) string {
 	return strings.Map(func(r rune) rune {
-		if '0' <= r && r <= '9' {
+		if '0' <= r && r <= '9' || r == '/' {
 			return -1
 		}
 		return r
@@ -83,9 +87,34 @@ func (b *builder) groupRails(g int32) {
 	}
 	b.nameRails(g)
 	b.spareRails(g)
+	shared := b.sharedWith(g)
 	for _, h := range b.groups[g].hosts {
-		b.checkWiring(g, h)
+		b.checkWiring(g, h, shared)
 	}
+}
+
+// sharedWith names the groups that at least a quarter of the hosts of g also have a port in: dual-homed by design, not by
+// mistake. One finding for each says so.
+func (b *builder) sharedWith(g int32) map[int32]bool {
+	count := map[int32]int{}
+	for _, h := range b.groups[g].hosts {
+		seen := map[int32]bool{}
+		for i := range b.hosts[h].nics {
+			n := &b.hosts[h].nics[i]
+			if n.compute && b.sws[n.sw].tier == 0 && b.sws[n.sw].group != g && b.sws[n.sw].group >= 0 && !seen[b.sws[n.sw].group] {
+				seen[b.sws[n.sw].group] = true
+				count[b.sws[n.sw].group]++
+			}
+		}
+	}
+	shared := map[int32]bool{}
+	for o, n := range count {
+		if 4*n >= len(b.groups[g].hosts) && n >= 2 {
+			shared[o] = true
+			b.find("dual-homed-group", Info, b.groups[g].name, "nothing to do if it is meant so", "%d of its %d hosts also have a port in group %s", n, len(b.groups[g].hosts), b.groups[o].name)
+		}
+	}
+	return shared
 }
 
 // dominantRail is the rail with more than 60 % of the ports of a leaf, -1 when the leaf serves several alike.
@@ -142,7 +171,7 @@ func (b *builder) spareRails(g int32) {
 }
 
 // checkWiring names ports that are plugged into the wrong leaf. Groups without one leaf per rail can only be wrong by group.
-func (b *builder) checkWiring(g, h int32) {
+func (b *builder) checkWiring(g, h int32, shared map[int32]bool) {
 	for i := range b.hosts[h].nics {
 		n := &b.hosts[h].nics[i]
 		if !n.compute {
@@ -153,6 +182,7 @@ func (b *builder) checkWiring(g, h int32) {
 		switch {
 		case s.tier > 0:
 			b.find("host-on-spine", Info, subject, "move the cable to a leaf if this host runs jobs", "is plugged into %s port %d, a switch above the leaves", s.name, n.swPort)
+		case s.group != g && shared[s.group]:
 		case s.group != g:
 			n.miswired = true
 			b.find("miswired-group", Warning, subject, "move the cable to a leaf of the group, or tell railmap the host's place by a node report",
@@ -165,11 +195,23 @@ func (b *builder) checkWiring(g, h int32) {
 	}
 }
 
+// leafOfRail names the leaf that serves a rail of a group: by its role, else where most hosts have that rail.
 func (b *builder) leafOfRail(g, rail int32) string {
 	for _, s := range b.groups[g].switches {
 		if b.sws[s].rail == rail {
 			return b.sws[s].name
 		}
+	}
+	votes := map[int32]int{}
+	for _, h := range b.groups[g].hosts {
+		for i := range b.hosts[h].nics {
+			if n := &b.hosts[h].nics[i]; n.compute && n.rail == rail {
+				votes[n.sw]++
+			}
+		}
+	}
+	if s := mostVotes(votes); s >= 0 {
+		return b.sws[s].name
 	}
 	return "another leaf"
 }

@@ -117,7 +117,9 @@ func (b *builder) checkUplinks(t int32) {
 		}
 		b.checkPlane(planes[c])
 	}
-	b.checkTotals(ups, largestMode(cables))
+	for c := int32(0); int(c) < len(planes); c++ {
+		b.checkTotals(planes[c], largestMode(cables))
+	}
 }
 
 func sum(v []int) int {
@@ -199,25 +201,18 @@ func (b *builder) slowestCable(s, p int32, speed float64) string {
 }
 
 // checkTotals finds what peers of one plane cannot show, because all of them lack it: a whole upper switch that is gone.
-func (b *builder) checkTotals(ups []uplinks, usual int) {
-	short := map[int32][]string{}
-	most := map[int32]int{}
-	for _, u := range ups {
-		g := b.sws[u.s].group
-		if p := b.groups[g].parent; p >= 0 && sum(u.count) < usual {
-			short[p] = append(short[p], b.sws[u.s].name)
-			most[p] = max(most[p], sum(u.count))
-		}
+func (b *builder) checkTotals(plane []uplinks, usual int) {
+	most := 0
+	var names []string
+	for _, u := range plane {
+		most = max(most, sum(u.count))
+		names = append(names, b.sws[u.s].name)
 	}
-	for _, u := range ups {
-		if p := b.groups[b.sws[u.s].group].parent; p >= 0 && sum(u.count) >= usual {
-			delete(short, p)
-		}
+	if most == 0 || most >= usual {
+		return
 	}
-	for p, names := range short {
-		b.find("fewer-uplinks", Warning, b.groups[p].name, "look for a switch that is down above them",
-			"every switch below has fewer uplinks (at most %d) than is usual in this fabric (%d): %s", most[p], usual, shorten(names))
-	}
+	b.find("fewer-uplinks", Warning, shorten(names), "look for a switch that is down above them",
+		"at most %d uplinks each; %d are usual on this tier", most, usual)
 }
 
 // shorten lists at most eight names.
