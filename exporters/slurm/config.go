@@ -3,22 +3,22 @@ package slurm
 // Config is a topology as Slurm files describe it: switches for topology/tree or blocks for topology/block. Renderers make
 // it from the map, the parsers from files and from what a controller says about itself.
 type Config struct {
-	Switches    []Switch
-	Blocks      []Block
+	Switches    []SwitchLine
+	Blocks      []BlockLine
 	BlockSizes  []int // nodes; ascending, each the first times a power of two
 	BlockLevels []int // powers of two, Slurm 23.11 only; BlockSizes is empty then
 }
 
-// Switch is one SwitchName line. Either Nodes or Children is empty: a leaf holds nodes, the others hold switches.
-type Switch struct {
+// SwitchLine is one SwitchName line. Either Nodes or Children is empty: a leaf holds nodes, the others hold switches.
+type SwitchLine struct {
 	Name     string
 	Nodes    []string
 	Children []string
 	Line     int // where it was read; 0 when it was not
 }
 
-// Block is one BlockName line.
-type Block struct {
+// BlockLine is one BlockName line.
+type BlockLine struct {
 	Name  string
 	Nodes []string
 	Line  int

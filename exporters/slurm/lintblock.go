@@ -57,7 +57,7 @@ func lintSizes(rep *report, c Config, o LintOptions) {
 
 // smallerThan reports blocks below the base. Slurm up to 24.11 does not start with one; newer releases never use such a
 // block for whole segments, and a base above every block leaves nothing to use.
-func smallerThan(rep *report, blocks []Block, base int, v Version) {
+func smallerThan(rep *report, blocks []BlockLine, base int, v Version) {
 	largest := 0
 	for _, b := range blocks {
 		largest = max(largest, len(b.Nodes))

@@ -1,7 +1,7 @@
 package slurm
 
 // lintTree checks the switches of a topology/tree file, or of one entry of topology.yaml.
-func lintTree(rep *report, switches []Switch, o LintOptions) {
+func lintTree(rep *report, switches []SwitchLine, o LintOptions) {
 	if len(switches) == 0 {
 		rep.errorf(0, "empty", "no switch is defined: the file must name every node")
 		return
@@ -35,7 +35,7 @@ func lintTree(rep *report, switches []Switch, o LintOptions) {
 }
 
 // lintShape checks that the switches form trees: one parent each, no cycle, not too deep.
-func lintShape(rep *report, switches []Switch) {
+func lintShape(rep *report, switches []SwitchLine) {
 	index := make(map[string]int, len(switches))
 	for i, s := range switches {
 		index[s.Name] = i
@@ -65,7 +65,7 @@ func lintShape(rep *report, switches []Switch) {
 }
 
 // lintDepth measures how far every switch is from its root, each once.
-func lintDepth(rep *report, switches []Switch, parent []int) {
+func lintDepth(rep *report, switches []SwitchLine, parent []int) {
 	const walking = -1
 	depth := make([]int, len(switches)) // 0 = not known yet
 	roots, cyclic := 0, false

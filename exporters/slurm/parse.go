@@ -74,7 +74,7 @@ func (p *confParser) switchLine(l confLine) {
 	if !ok {
 		return
 	}
-	s := Switch{Name: values["switchname"], Line: l.number}
+	s := SwitchLine{Name: values["switchname"], Line: l.number}
 	if v := values["nodes"]; v != "" {
 		s.Nodes = p.list(l.number, "Nodes", v, true)
 	}
@@ -118,7 +118,7 @@ func (p *confParser) blockLine(l confLine) {
 		if !ok {
 			return
 		}
-		b := Block{Name: values["blockname"], Line: l.number}
+		b := BlockLine{Name: values["blockname"], Line: l.number}
 		if v := values["nodes"]; v != "" {
 			b.Nodes = p.list(l.number, "Nodes", v, true)
 		}

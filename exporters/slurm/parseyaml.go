@@ -143,7 +143,7 @@ func (p *yamlParser) plugin(e *Entry, kind Kind, v *yaml.Node) {
 }
 
 func (p *yamlParser) switchEntry(e *Entry, n *yaml.Node) {
-	s := Switch{Line: n.Line}
+	s := SwitchLine{Line: n.Line}
 	p.mapping(n, "a switch", func(key string, v *yaml.Node) bool {
 		switch key {
 		case "switch":
@@ -161,7 +161,7 @@ func (p *yamlParser) switchEntry(e *Entry, n *yaml.Node) {
 }
 
 func (p *yamlParser) blockEntry(e *Entry, n *yaml.Node) {
-	b := Block{Line: n.Line}
+	b := BlockLine{Line: n.Line}
 	p.mapping(n, "a block", func(key string, v *yaml.Node) bool {
 		switch key {
 		case "block":

@@ -1,0 +1,90 @@
+package slurm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/railmap/railmap/exporters"
+	"github.com/railmap/railmap/topology"
+)
+
+// Options say for whom the files are rendered. The zero value writes for every supported release and for the nodes of the map.
+type Options struct {
+	Version Version
+	// Nodes are the nodes of slurm.conf. Nodes of the map that are not among them are left out, with a warning that names
+	// them; nodes that the map does not know go to the "unknown" leaf. Nil: the nodes of the map.
+	Nodes        []string
+	ManySwitches bool // write more than 1,000 switches
+	BaseSize     int  // base of BlockSizes in nodes; 0: chosen from the blocks
+}
+
+// Names of the rendered files.
+const (
+	ConfFile     = "topology.conf"
+	YAMLFile     = "topology.yaml"
+	FragmentFile = "slurm-topology.conf"
+)
+
+// Render writes the files for a plugin: Tree, Block or YAML by kind.
+func Render(t *topology.Topology, kind Kind, o Options) ([]exporters.File, []Problem, error) {
+	switch kind {
+	case TreeKind:
+		return Tree(t, o)
+	case BlockKind:
+		return Block(t, o)
+	case YAMLKind:
+		return YAML(t, o)
+	}
+	return nil, nil, fmt.Errorf("slurm plugin %q: must be %s, %s or %s", kind, TreeKind, BlockKind, YAMLKind)
+}
+
+// finish lints what was rendered and adds the slurm.conf fragment. Warnings of the projection and of the lint are returned;
+// an error of the lint means that no file is.
+func finish(file exporters.File, kind Kind, nodes []string, warnings report, o Options) ([]exporters.File, []Problem, error) {
+	problems := Lint(file.Data, kind, LintOptions{Version: o.Version, Nodes: nodes, ManySwitches: o.ManySwitches})
+	if err := asError(file.Name, problems); err != nil {
+		return nil, problems, err
+	}
+	fragment := exporters.File{Name: FragmentFile, Data: Fragment(kind, o.Version)}
+	return []exporters.File{file, fragment}, append(warnings, problems...).sorted(), nil
+}
+
+// scope is which nodes are written: those of the map that Slurm knows, and those that only Slurm knows.
+type scope struct {
+	wanted  map[string]bool // nil: every node of the map
+	nodes   []string        // every node that must be written
+	foreign []string        // in the map, not in slurm.conf
+}
+
+func newScope(t *topology.Topology, known []string) scope {
+	var s scope
+	if known == nil {
+		s.nodes = make([]string, len(t.Nodes))
+		for i := range t.Nodes {
+			s.nodes[i] = t.Nodes[i].Name
+		}
+		return s
+	}
+	s.wanted = make(map[string]bool, len(known))
+	for _, n := range known {
+		if !s.wanted[n] {
+			s.wanted[n] = true
+			s.nodes = append(s.nodes, n)
+		}
+	}
+	for i := range t.Nodes {
+		if n := t.Nodes[i].Name; !s.wanted[n] {
+			s.foreign = append(s.foreign, n)
+		}
+	}
+	slices.SortFunc(s.foreign, byName)
+	return s
+}
+
+// keep returns the names that are in scope. It copies only when something is left out.
+func (s *scope) keep(names []string) []string {
+	if s.wanted == nil || !slices.ContainsFunc(names, func(n string) bool { return !s.wanted[n] }) {
+		return names
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !s.wanted[n] })
+}
