@@ -1,14 +1,240 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/railmap/railmap/placer"
+	"github.com/railmap/railmap/topology"
 )
 
-// newPlaceCmd is a place holder.
+// placeOptions are the flags of "railmap place". Host lists are kept as written until complete.
+type placeOptions struct {
+	topology string
+	request  string
+	state    stateOptions
+	exclude  string
+	include  string
+	req      placer.Request
+	message  string
+	output   output
+}
+
+// stateOptions say what is taken on the cluster.
+type stateOptions struct {
+	busy    string
+	lent    string
+	drained string
+	gangs   []string
+}
+
 func newPlaceCmd(e *env) *cobra.Command {
-	return &cobra.Command{Use: "place", Short: "Choose nodes for a gang", RunE: func(*cobra.Command, []string) error {
-		return errors.New("place: not built yet")
-	}}
+	o := &placeOptions{}
+	cmd := &cobra.Command{
+		Use:   "place",
+		Short: "Choose the nodes of a gang, in rank order",
+		Long: `Choose the nodes of a gang, in rank order: the set with the best predicted bandwidth, and among equals the one that
+harms later gangs least. NCCL's rings follow rank order, so the order is part of the answer.
+
+Exit code 3: no set of nodes satisfies the request; the message says what would make it feasible.`,
+		Example: `  railmap place -t topology.yaml -N 16
+  railmap place -t topology.yaml -N 16 --busy 'node[001-040]' --within pod -o json
+  sbatch $(railmap place -t topology.yaml -N 16 -o sbatch) job.sh`,
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c, e) },
+	}
+	o.addFlags(cmd)
+	addOutput(cmd, &o.output, formatTable, formatWide, formatJSON, formatYAML, formatName, formatHostlist, formatAffinity, formatSbatch)
+	return cmd
+}
+
+// addFlags adds one flag for every constraint of a request.
+func (o *placeOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&o.topology, "topology", "t", "", "topology document to place on, - for standard input (required)")
+	f.StringVar(&o.request, "request", "", "PlacementRequest document; flags override its fields")
+	f.IntVarP(&o.req.Nodes, "nodes", "N", 0, "nodes of the gang")
+	f.IntVar(&o.req.GPUs, "gpus", 0, "in place of --nodes: GPUs of the gang, a multiple of --gpus-per-node")
+	f.IntVar(&o.req.GPUsPerNode, "gpus-per-node", 0, "GPUs on every node (default: whole nodes)")
+	o.state.addFlags(cmd)
+	f.StringVar(&o.exclude, "exclude", "", "host list of nodes that may not be used")
+	f.StringVar(&o.include, "include", "", "host list: choose only among these nodes")
+	f.StringVar(&o.req.Within, "within", "", "keep the gang below one group of this level: domain, leaf, pod, ...")
+	f.StringVar(&o.req.GPUModel, "gpu-model", "", "use only nodes with this GPU model, as the topology spells it")
+	f.StringVar((*string)(&o.req.Collective), "collective", "", "pattern of the communication: ring or all-to-all (default ring)")
+	f.StringVar(&o.message, "message-size", "", "bytes of one collective call for the prediction, as 64M or 1G (default: large)")
+	f.Float64Var(&o.req.MinimumShare, "minimum-share", 0, "refuse placements below this share of the nominal bandwidth")
+	f.Float64Var(&o.req.Tolerance, "tolerance", 0, "share of bandwidth that may be given up for a tighter placement, as 0.02")
+	f.IntVar(&o.req.SegmentNodes, "segment", 0, "nodes of a segment that must share a leaf group; divides --nodes")
+}
+
+func (s *stateOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&s.busy, "busy", "", "host list of nodes in use")
+	f.StringVar(&s.lent, "lent", "", "host list of nodes lent to the other scheduler")
+	f.StringVar(&s.drained, "drained", "", "host list of nodes closed to jobs")
+	f.StringArrayVar(&s.gangs, "gang", nil, "host list of one running gang: busy, and its traffic loads the uplinks it crosses (repeatable)")
+}
+
+func (o *placeOptions) run(_ context.Context, cmd *cobra.Command, e *env) error {
+	if err := o.complete(cmd); err != nil {
+		return err
+	}
+	snapshot, err := readSnapshot(e, o.topology, &o.state)
+	if err != nil {
+		return err
+	}
+	p, err := placer.Place(snapshot, &o.req)
+	if err != nil {
+		return placeError(err)
+	}
+	p.ToolVersion = toolVersion()
+	return o.print(e, p)
+}
+
+// complete reads the request file and the host lists, and lets flags override.
+func (o *placeOptions) complete(cmd *cobra.Command) error {
+	if o.topology == "" {
+		return usagef("--topology: must name a topology document (make one with railmap topology build)")
+	}
+	if o.request != "" {
+		if err := o.mergeRequest(cmd); err != nil {
+			return err
+		}
+	}
+	for _, list := range []struct {
+		flag string
+		expr string
+		to   *[]string
+	}{{"exclude", o.exclude, &o.req.Exclude}, {"include", o.include, &o.req.Include}} {
+		names, err := hostlistFlag(list.flag, list.expr)
+		if err != nil {
+			return err
+		}
+		if names != nil {
+			*list.to = names
+		}
+	}
+	if o.message != "" {
+		n, err := parseSize(o.message)
+		if err != nil {
+			return usagef("--message-size: %v", err)
+		}
+		o.req.MessageBytes = n
+	}
+	if o.req.Nodes == 0 && o.req.GPUs == 0 {
+		return usagef("--nodes: must be given (or --gpus with --gpus-per-node)")
+	}
+	if err := o.req.Validate(); err != nil {
+		return usagef("%v", err)
+	}
+	return nil
+}
+
+// mergeRequest reads the request document below the flags that were given.
+func (o *placeOptions) mergeRequest(cmd *cobra.Command) error {
+	var file placer.Request
+	if err := topology.ReadFile(o.request, &file); err != nil {
+		return usagef("--request: %v", err)
+	}
+	given, flags := cmd.Flags().Changed, o.req
+	o.req = file
+	for name, set := range map[string]func(){
+		"nodes":         func() { o.req.Nodes = flags.Nodes },
+		"gpus":          func() { o.req.GPUs = flags.GPUs },
+		"gpus-per-node": func() { o.req.GPUsPerNode = flags.GPUsPerNode },
+		"within":        func() { o.req.Within = flags.Within },
+		"gpu-model":     func() { o.req.GPUModel = flags.GPUModel },
+		"collective":    func() { o.req.Collective = flags.Collective },
+		"minimum-share": func() { o.req.MinimumShare = flags.MinimumShare },
+		"tolerance":     func() { o.req.Tolerance = flags.Tolerance },
+		"segment":       func() { o.req.SegmentNodes = flags.SegmentNodes },
+	} {
+		if given(name) {
+			set()
+		}
+	}
+	return nil
+}
+
+// readSnapshot reads a topology and puts the state of the flags on it.
+func readSnapshot(e *env, path string, s *stateOptions) (*placer.Snapshot, error) {
+	topo, err := readTopology(e, path)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := placer.NewCluster(topo, placer.Options{})
+	if err != nil {
+		return nil, usagef("%s: %v", path, err)
+	}
+	state, err := s.state()
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := cluster.Snapshot(state)
+	if err != nil {
+		return nil, placeError(err)
+	}
+	return snapshot, nil
+}
+
+// readTopology reads a topology document; "-" is standard input.
+func readTopology(e *env, path string) (*topology.Topology, error) {
+	topo := &topology.Topology{}
+	var err error
+	if path == "-" {
+		err = topology.Read(e.stdin, "standard input", topo)
+	} else {
+		err = topology.ReadFile(path, topo)
+	}
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	return topo, nil
+}
+
+// state parses the host lists.
+func (s *stateOptions) state() (placer.State, error) {
+	var st placer.State
+	for _, list := range []struct {
+		flag string
+		expr string
+		to   *[]string
+	}{{"busy", s.busy, &st.Busy}, {"lent", s.lent, &st.Lent}, {"drained", s.drained, &st.Drained}} {
+		names, err := hostlistFlag(list.flag, list.expr)
+		if err != nil {
+			return st, err
+		}
+		*list.to = names
+	}
+	for i, expr := range s.gangs {
+		names, err := hostlistFlag("gang", expr)
+		if err != nil {
+			return st, err
+		}
+		st.Gangs = append(st.Gangs, placer.Gang{Name: fmt.Sprint(i + 1), Nodes: names})
+	}
+	return st, nil
+}
+
+// hostlistFlag expands the host list of a flag; an empty one is nil.
+func hostlistFlag(flag, expr string) ([]string, error) {
+	if expr == "" {
+		return nil, nil
+	}
+	names, err := topology.ParseHostlist(expr)
+	if err != nil {
+		return nil, usagef("--%s: %v", flag, err)
+	}
+	return names, nil
+}
+
+// placeError gives the errors of the placer their exit codes: infeasible 3, anything wrong in the request 2.
+func placeError(err error) error {
+	if _, ok := errors.AsType[*placer.InfeasibleError](err); ok {
+		return withCode(exitInfeasible, err)
+	}
+	return withCode(exitUsage, err)
 }

@@ -1,0 +1,44 @@
+package placer
+
+// exactView counts what carries a threshold by looking at every node once.
+type exactView struct {
+	p     *problem
+	t     float64
+	raw   bool // by measured share, also in sick groups (all-to-all knows no level efficiency)
+	count []int32
+	frees []int32
+}
+
+func newExactView(p *problem, t float64, raw bool) *exactView {
+	c := p.c
+	e := &exactView{p: p, t: t, raw: raw, count: make([]int32, len(c.groups)), frees: make([]int32, len(c.groups))}
+	for g := len(c.groups) - 1; g >= 0; g-- {
+		grp := &c.groups[g]
+		if len(grp.children) == 0 {
+			for v := grp.first; v < grp.end; v++ {
+				if p.s.use[v] == Free && !c.nodes[v].down {
+					e.frees[g]++
+				}
+				if e.fits(v) {
+					e.count[g]++
+				}
+			}
+			e.count[g] -= e.count[g] % int32(p.seg)
+		}
+		if grp.parent >= 0 {
+			e.frees[grp.parent] += e.frees[g]
+			if e.open(int32(g)) {
+				e.count[grp.parent] += e.count[g]
+			}
+		}
+	}
+	return e
+}
+
+func (e *exactView) usable(g int32) int { return int(e.count[g]) }
+func (e *exactView) open(g int32) bool  { return e.p.s.uplinkShare(g) >= e.t }
+func (e *exactView) fits(v int32) bool {
+	n := &e.p.c.nodes[v]
+	return e.p.allow[v] && (n.capped >= e.t || e.raw && n.share >= e.t)
+}
+func (e *exactView) free(g int32) int { return int(e.frees[g]) }

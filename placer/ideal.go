@@ -1,0 +1,74 @@
+package placer
+
+import (
+	"math"
+	"sync"
+)
+
+// idealCache remembers the optimum on the empty cluster per kind of request. It changes no answer, only its cost.
+type idealCache struct {
+	mu     sync.Mutex
+	values map[idealKey]float64
+}
+
+type idealKey struct {
+	nodes, segment, gpusPerNode int
+	within                      int32
+	model                       string
+	collective                  Collective
+	weights                     Weights
+}
+
+// maxIdeals bounds the cache; beyond it a new key clears it.
+const maxIdeals = 4096
+
+// idealShare is the best share that a request of this kind could have with nothing else on the cluster. Excluded and
+// included nodes do not count: they are a wish of the caller, not a property of the cluster.
+func (p *problem) idealShare(r *Request) float64 {
+	key := idealKey{nodes: p.k, segment: p.seg, gpusPerNode: r.GPUsPerNode, within: p.within, model: r.GPUModel, collective: r.collective()}
+	if r.Weights != nil {
+		key.weights = *r.Weights
+	}
+	cache := p.c.ideal
+	cache.mu.Lock()
+	v, ok := cache.values[key]
+	cache.mu.Unlock()
+	if ok {
+		return v
+	}
+	v = p.computeIdeal(r)
+	cache.mu.Lock()
+	if cache.values == nil || len(cache.values) >= maxIdeals {
+		cache.values = make(map[idealKey]float64)
+	}
+	cache.values[key] = v
+	cache.mu.Unlock()
+	return v
+}
+
+func (p *problem) computeIdeal(r *Request) float64 {
+	q, bare := p.emptied(r), *r
+	bare.Tolerance, bare.MinimumShare = 0, 0
+	best, err := q.solve(&bare)
+	if err != nil {
+		return 0
+	}
+	return best.share
+}
+
+// emptied is the same problem on the empty cluster, without the caller's own exclusions.
+func (p *problem) emptied(r *Request) *problem {
+	q, bare := *p, *r
+	bare.Exclude, bare.Include = nil, nil
+	q.s, q.mask = p.c.empty(), -1
+	q.allow, _ = q.s.filter(&bare) // cannot fail: there are no names left in it
+	return &q
+}
+
+func bestOf(values []float64) float64 {
+	best := math.Inf(-1)
+	for _, v := range values {
+		best = max(best, v)
+	}
+	return best
+}

@@ -1,0 +1,164 @@
+package placer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/railmap/railmap/topology"
+)
+
+// Place chooses nodes for a gang. It returns an *UnknownHostError for names that the topology does not have, an
+// *InfeasibleError when no set of nodes satisfies the request now, and another error for a request that is wrong in itself.
+func Place(s *Snapshot, r *Request) (*Placement, error) {
+	p, err := s.problem(r)
+	if err != nil {
+		return nil, err
+	}
+	best, err := p.solve(r)
+	if err != nil {
+		return nil, err
+	}
+	return p.answer(r, best), nil
+}
+
+// problem turns the names of a request into positions.
+func (s *Snapshot) problem(r *Request) (*problem, error) {
+	if err := r.Validate(); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	c := s.c
+	p := &problem{c: c, s: s, k: r.size(), seg: max(1, r.SegmentNodes), mask: -1, within: int32(len(c.levels))}
+	if r.Within != "" {
+		if p.within = int32(slices.Index(c.levels, r.Within)); p.within < 0 {
+			return nil, fmt.Errorf("within is %q: must be a level of this topology: %v", r.Within, c.levels)
+		}
+	}
+	filter, err := s.filter(r)
+	if err != nil {
+		return nil, err
+	}
+	p.allow = filter
+	for v := range p.allow {
+		p.allow[v] = p.allow[v] && s.use[v] == Free
+	}
+	return p, nil
+}
+
+// filter marks the nodes that a request may use as far as the request itself says.
+func (s *Snapshot) filter(r *Request) ([]bool, error) {
+	c := s.c
+	exclude, err := c.names.positions("exclude", r.Exclude)
+	if err != nil {
+		return nil, err
+	}
+	include, err := c.names.positions("include", r.Include)
+	if err != nil {
+		return nil, err
+	}
+	ok := make([]bool, len(c.nodes))
+	for v := range ok {
+		ok[v] = include == nil
+	}
+	for _, v := range include {
+		ok[v] = true
+	}
+	for _, v := range exclude {
+		ok[v] = false
+	}
+	for v := range ok {
+		n := &c.nodes[v]
+		if n.down || r.GPUModel != "" && n.model != r.GPUModel || r.GPUsPerNode > 0 && n.gpus > 0 && int(n.gpus) < r.GPUsPerNode {
+			ok[v] = false
+		}
+	}
+	return ok, nil
+}
+
+// choice is a chosen ordered set.
+type choice struct {
+	order   []int32
+	group   int32
+	share   float64
+	binding Binding
+	values  []float64 // per group, what it could have given
+}
+
+// solve finds the best set for the request's collective.
+func (p *problem) solve(r *Request) (*choice, error) {
+	solver := p.solveRing
+	switch r.collective() {
+	case AllToAll:
+		solver = p.solveAllToAll
+	}
+	best, err := solver(r)
+	if err != nil {
+		return nil, err
+	}
+	if floor := r.MinimumShare; p.k > 1 && best.share < floor {
+		return nil, p.belowFloor(floor, best)
+	}
+	return best, nil
+}
+
+// solveRing is the exact optimum of ring.go, then the least harm among the sets that reach it (within the tolerance).
+func (p *problem) solveRing(r *Request) (*choice, error) {
+	values := p.ringValues()
+	best := math.Inf(-1)
+	for g, v := range values {
+		if int32(g) != p.mask {
+			best = max(best, v)
+		}
+	}
+	if math.IsInf(best, -1) {
+		return nil, p.infeasible(r)
+	}
+	t := best * (1 - r.Tolerance)
+	if p.k == 1 {
+		t = 0 // one node needs no fabric: the price picks a broken leaf and its slowest node
+	}
+	ch := &chooser{c: p.c, v: newExactView(p, t, false), k: p.k, seg: p.seg, t: t, mask: p.mask}
+	g := ch.group(p.within)
+	order := ch.fill(g, p.k, make([]int32, 0, p.k))
+	slices.Sort(order)
+	out := &choice{order: order, group: p.c.common(order), values: values}
+	out.share, out.binding = p.s.evaluateRing(order)
+	return out, nil
+}
+
+// answer fills in the document.
+func (p *problem) answer(r *Request, best *choice) *Placement {
+	c := p.c
+	out := &Placement{
+		Header:     topology.Header{APIVersion: topology.APIVersion, Kind: topology.KindPlacement},
+		Generation: p.s.generation, Nodes: c.nodeNames(best.order), Share: best.share, Binding: best.binding,
+		LowerBound: !c.uniform && p.k > 1,
+	}
+	if best.group >= 0 {
+		out.Group, out.Level = c.groups[best.group].name, c.levels[c.groups[best.group].level]
+		if out.Group == "" {
+			out.Level = ""
+		}
+	}
+	out.IdealShare = p.idealShare(r)
+	out.Loss = lossAgainst(best.share, out.IdealShare)
+	out.Predicted = c.predict(out.Nodes, out.Share, r)
+	p.explain(r, best, out)
+	return out
+}
+
+// lossAgainst is 1 - share/ideal, cleared of rounding and never negative.
+func lossAgainst(share, ideal float64) float64 {
+	if ideal <= 0 || share >= ideal {
+		return 0
+	}
+	return 1 - share/ideal
+}
+
+func (c *Cluster) nodeNames(at []int32) []string {
+	out := make([]string, len(at))
+	for i, v := range at {
+		out[i] = c.nodes[v].name
+	}
+	return out
+}
