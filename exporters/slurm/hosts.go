@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -330,3 +331,14 @@ func cutNumber(name string) (head, digits string) {
 
 // byName is the order of people and Slurm: node9 before node10.
 func byName(a, b string) int { return topology.CompareNames(a, b) }
+
+// ExpandNodes expands a hostlist of node names as Slurm prints it (sinfo -h -o %N), at most 1,048,576 names.
+func ExpandNodes(list string) ([]string, error) {
+	var rep report
+	h := hosts{rep: &rep, version: v2605, dots: true, left: maxHosts}
+	names := h.expand(0, "hostlist", list)
+	if Refused(rep) {
+		return nil, errors.New(rep[0].Message)
+	}
+	return names, nil
+}
