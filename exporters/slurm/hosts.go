@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
@@ -193,7 +192,7 @@ func (h *hosts) ranges(line int, key, s string) ([]hostRange, bool) {
 		case hi-lo >= maxRange:
 			h.rep.errorf(line, "list-too-long", "%s: [%s]: the range %s must not hold more than %d hosts", key, clip(s), clip(item), maxRange)
 			return nil, false
-		case len(first) != len(last) && (padded(first) || padded(last)):
+		case len(first) != len(last) && (padded(last) || padded(first) && len(last) < len(first)):
 			h.rep.warnf(line, "padding-mixed", "%s: [%s]: the range %s mixes two widths; Slurm uses that of %s", key, clip(s), clip(item), first)
 		}
 		out = append(out, hostRange{lo, hi, len(first)})
@@ -259,64 +258,6 @@ func clip(s string) string {
 	return s
 }
 
-// fold writes names as a hostlist that every supported release reads: only numbers at the end go into brackets, only
-// neighbours in the given order are merged, one width per range. The order of names is kept.
-//
-//	n01 n02 n03 n20 r1c02 r1c03  ->  n[01-03,20],r1c[02-03]
-func fold(names []string) string {
-	var b strings.Builder
-	for i := 0; i < len(names); {
-		head, _ := cutNumber(names[i])
-		n := 1 // names that share the text before the number
-		for i+n < len(names) && head != names[i] {
-			if h, digits := cutNumber(names[i+n]); h != head || digits == "" {
-				break
-			}
-			n++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if n == 1 {
-			b.WriteString(names[i])
-		} else {
-			b.WriteString(head)
-			foldNumbers(&b, len(head), names[i:i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
-
-// foldNumbers writes "[1-3,7]" for names that differ only after the first skip bytes.
-func foldNumbers(b *strings.Builder, skip int, names []string) {
-	b.WriteByte('[')
-	for i := 0; i < len(names); {
-		first := names[i][skip:]
-		start, _ := number(first)
-		last, n := first, 1
-		for i+n < len(names) && n < maxRange {
-			next := names[i+n][skip:]
-			v, _ := number(next)
-			if v != start+uint64(n) || len(next) != len(last) && (padded(first) || len(next) != len(last)+1) {
-				break
-			}
-			last = next
-			n++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(first)
-		if n > 1 {
-			b.WriteByte('-')
-			b.WriteString(last)
-		}
-		i += n
-	}
-	b.WriteByte(']')
-}
-
 // cutNumber splits a name before the digits at its end. A number too long for Slurm to count with stays in the head.
 func cutNumber(name string) (head, digits string) {
 	i := len(name)
@@ -331,14 +272,3 @@ func cutNumber(name string) (head, digits string) {
 
 // byName is the order of people and Slurm: node9 before node10.
 func byName(a, b string) int { return topology.CompareNames(a, b) }
-
-// ExpandNodes expands a hostlist of node names as Slurm prints it (sinfo -h -o %N), at most 1,048,576 names.
-func ExpandNodes(list string) ([]string, error) {
-	var rep report
-	h := hosts{rep: &rep, version: v2605, dots: true, left: maxHosts}
-	names := h.expand(0, "hostlist", list)
-	if Refused(rep) {
-		return nil, errors.New(rep[0].Message)
-	}
-	return names, nil
-}

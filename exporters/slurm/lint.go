@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/railmap/railmap/topology"
 )
 
 // maxSwitches is where start-up gets slow: the controller's time grows with the cube of the number of switches, about 0.1 s
@@ -129,9 +131,9 @@ func (m *membership) missing(known []string) {
 
 // listSome folds names for a message, the first few of them when they are many.
 func listSome(names []string) string {
-	if s := fold(names); len(s) <= 200 {
+	if s := topology.FoldHostlist(names); len(s) <= 200 {
 		return s
 	}
 	const few = 8
-	return fmt.Sprintf("%s and %d more", fold(names[:few]), len(names)-few)
+	return fmt.Sprintf("%s and %d more", topology.FoldHostlist(names[:few]), len(names)-few)
 }

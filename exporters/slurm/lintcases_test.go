@@ -3,6 +3,11 @@ package slurm
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/railmap/railmap/topology"
 )
 
 // TestLint has one bad file per rule, against a cluster n[1-8]. A question mark after a code marks a warning.
@@ -62,4 +67,18 @@ func TestLint(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLintReadsFolded: the lint expands what FoldHostlist writes to the same names, without a word.
+func TestLintReadsFolded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(rapid.StringMatching(`[a-b]{0,2}[0-9]{1,12}(x[0-9]{0,18})?`), 1, 50).Draw(t, "names")
+		var rep report
+		h := hosts{rep: &rep, dots: true, left: maxHosts}
+		folded := topology.FoldHostlist(names)
+		got := h.expand(1, "Nodes", folded)
+		if d := cmp.Diff(names, got); d != "" || len(rep) > 0 {
+			t.Fatalf("%s %v (-want +got):\n%s", folded, rep, d)
+		}
+	})
 }

@@ -13,7 +13,7 @@ import (
 
 // futureNodes are nodes that need no slurmd: a controller loads its topology for them all the same.
 func futureNodes(names []string) string {
-	return "NodeName=" + fold(names) + " NodeAddr=127.0.0.1 CPUs=1 State=FUTURE"
+	return "NodeName=" + topology.FoldHostlist(names) + " NodeAddr=127.0.0.1 CPUs=1 State=FUTURE"
 }
 
 // load starts a controller with rendered files, includes the fragment, and returns what it complains of.

@@ -79,13 +79,13 @@ func writeConf(c *Config) []byte {
 	b = append(b, header...)
 	for _, s := range c.Switches {
 		if len(s.Children) > 0 {
-			b = fmt.Appendf(b, "SwitchName=%s Switches=%s\n", s.Name, fold(s.Children))
+			b = fmt.Appendf(b, "SwitchName=%s Switches=%s\n", s.Name, topology.FoldHostlist(s.Children))
 		} else {
-			b = fmt.Appendf(b, "SwitchName=%s Nodes=%s\n", s.Name, fold(s.Nodes))
+			b = fmt.Appendf(b, "SwitchName=%s Nodes=%s\n", s.Name, topology.FoldHostlist(s.Nodes))
 		}
 	}
 	for _, bl := range c.Blocks {
-		b = fmt.Appendf(b, "BlockName=%s Nodes=%s\n", bl.Name, fold(bl.Nodes))
+		b = fmt.Appendf(b, "BlockName=%s Nodes=%s\n", bl.Name, topology.FoldHostlist(bl.Nodes))
 	}
 	b = appendInts(b, "BlockSizes=", c.BlockSizes)
 	b = appendInts(b, "BlockLevels=", c.BlockLevels)

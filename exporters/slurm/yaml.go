@@ -57,13 +57,13 @@ func writeYAML(entries []Entry) []byte {
 				if len(s.Children) > 0 {
 					key, names = "children", s.Children
 				}
-				b = fmt.Appendf(b, "    - switch: %q\n      %s: %q\n", s.Name, key, fold(names))
+				b = fmt.Appendf(b, "    - switch: %q\n      %s: %q\n", s.Name, key, topology.FoldHostlist(names))
 			}
 		case BlockKind:
 			sizes := fmt.Sprint(e.Config.BlockSizes)
 			b = fmt.Appendf(b, "  block:\n    block_sizes: %s\n    blocks:\n", strings.ReplaceAll(sizes, " ", ", "))
 			for _, bl := range e.Config.Blocks {
-				b = fmt.Appendf(b, "    - block: %q\n      nodes: %q\n", bl.Name, fold(bl.Nodes))
+				b = fmt.Appendf(b, "    - block: %q\n      nodes: %q\n", bl.Name, topology.FoldHostlist(bl.Nodes))
 			}
 		case FlatKind:
 			b = append(b, "  flat: true\n"...)
