@@ -187,7 +187,7 @@ func (b *builder) checkWiring(g, h int32, shared map[int32]bool) {
 			n.miswired = true
 			b.find("miswired-group", Warning, subject, "move the cable to a leaf of the group, or tell railmap the host's place by a node report",
 				"is on %s port %d, but the host's other ports are in group %s", s.name, n.swPort, b.groups[g].name)
-		case s.rail >= 0 && n.rail >= 0 && s.rail != n.rail:
+		case len(shared) == 0 && s.rail >= 0 && n.rail >= 0 && s.rail != n.rail:
 			n.miswired = true
 			b.find("miswired-rail", Warning, subject, "swap the cables back: rail "+itoa(n.rail)+" belongs on "+b.leafOfRail(g, n.rail),
 				"is rail %d but is on %s port %d, which serves rail %d", n.rail, s.name, n.swPort, s.rail)
