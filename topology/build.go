@@ -66,10 +66,12 @@ type builder struct {
 	f        *fabric
 	findings []Finding
 
-	hosts  []host
-	twins  map[string]string // node name with GUID suffix -> the name that several machines claim, lower case
-	hostOf []int32           // device -> host
-	device []string          // device -> device name on its host ("mlx5_0"), where known
+	hosts    []host
+	families map[string]string // device name -> the same without numbers
+	rails    []*int            // rail number -> shared pointer for documents
+	twins    map[string]string // node name with GUID suffix -> the name that several machines claim, lower case
+	hostOf   []int32           // device -> host
+	device   []string          // device -> device name on its host ("mlx5_0"), where known
 
 	sws       []sw
 	swOf      []int32           // device -> switch

@@ -30,6 +30,7 @@ func (b *builder) node(hs *host) Node {
 		n.NVLinkDomain = nvlinkDomain(r)
 	}
 	slowest, rails := 0.0, 0
+	n.NICs = make([]NodeNIC, 0, len(hs.nics))
 	for i := range hs.nics {
 		c := &hs.nics[i]
 		n.NICs = append(n.NICs, b.nodeNIC(c))
@@ -74,14 +75,22 @@ func (b *builder) uniform(hs *host) bool {
 	return true
 }
 
+// railPointer shares one int for each rail number: a large map has 100,000 ports.
+func (b *builder) railPointer(rail int) *int {
+	for len(b.rails) <= rail {
+		n := len(b.rails)
+		b.rails = append(b.rails, &n)
+	}
+	return b.rails[rail]
+}
+
 func (b *builder) nodeNIC(c *nic) NodeNIC {
 	n := NodeNIC{Device: c.name, Port: int(c.port), GUID: b.f.devices[c.dev].GUID, SwitchPort: int(c.swPort), NominalBandwidthBytesPerSecond: c.bw, State: Unmeasured}
 	if c.sw >= 0 {
 		n.Switch = b.sws[c.sw].name
 	}
 	if c.compute {
-		r := int(c.rail)
-		n.Rail = &r
+		n.Rail = b.railPointer(int(c.rail))
 	}
 	return n
 }
@@ -139,8 +148,18 @@ func (b *builder) emitLinks(t *Topology) {
 			nics += len(b.hosts[h].nics)
 		}
 	}
+	trunks := 0
+	for i := range b.sws {
+		last := int32(-1)
+		for _, p := range b.peers(int32(i)) {
+			if p != last && b.below(int32(i), p) {
+				trunks++
+			}
+			last = p
+		}
+	}
 	cables := make([]Cable, 0, len(b.f.links))
-	t.Links = make([]Link, 0, nics+len(b.sws))
+	t.Links = make([]Link, 0, nics+trunks)
 	order := make([]int32, 0, len(b.hosts))
 	for h := range b.hosts {
 		if b.hosts[h].asked {

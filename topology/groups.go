@@ -35,6 +35,7 @@ func (b *builder) groupLeaves() {
 func (b *builder) plugNICs() {
 	for h := range b.hosts {
 		hs := &b.hosts[h]
+		hs.nics = make([]nic, 0, len(hs.adapters))
 		for _, d := range hs.adapters {
 			multi := b.multiPort(d)
 			for _, c := range b.f.cables(d) {

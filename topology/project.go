@@ -151,18 +151,20 @@ func (b *builder) portsAligned(g int32) bool {
 
 // checkMissing names the rails that most hosts of the group have and this one lacks, with the leaf and port to look at.
 func (b *builder) checkMissing(g int32, hs *host, count int32, aligned bool) {
-	have := map[int32]bool{}
-	ports := map[int32]int{}
 	n := int32(0)
 	for i := range hs.nics {
-		if nic := &hs.nics[i]; nic.compute {
-			n++
-			have[nic.rail] = true
-			ports[nic.swPort]++
-		}
+		n += int32(b2i(hs.nics[i].compute))
 	}
 	if n >= count {
 		return
+	}
+	have := map[int32]bool{}
+	ports := map[int32]int{}
+	for i := range hs.nics {
+		if nic := &hs.nics[i]; nic.compute {
+			have[nic.rail] = true
+			ports[nic.swPort]++
+		}
 	}
 	where := ""
 	if p := mostVotes(ports); aligned && p > 0 && 2*ports[p] > total(ports) {

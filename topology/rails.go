@@ -9,6 +9,7 @@ import (
 // assignRails numbers the rails of every leaf group: rail r is the r-th compute device that most hosts of the group have, in
 // name order; a leaf serves the rail that most of its ports belong to. A port on a leaf of another rail or group is miswired.
 func (b *builder) assignRails() {
+	b.families = map[string]string{}
 	for g := range b.groups {
 		if b.groups[g].tier == 0 {
 			b.groupRails(int32(g))
@@ -22,20 +23,20 @@ func (b *builder) railNames(g int32) map[string][]string {
 	count := map[string]int{}
 	hosts := map[string]int{}
 	for _, h := range b.groups[g].hosts {
-		fams := map[string]bool{}
+		var seen []string
 		for i := range b.hosts[h].nics {
 			if n := &b.hosts[h].nics[i]; n.compute && n.name != "" {
 				count[n.name]++
-				fams[family(n.name)] = true
+				if f := b.family(n.name); !slices.Contains(seen, f) {
+					seen = append(seen, f)
+					hosts[f]++
+				}
 			}
-		}
-		for f := range fams {
-			hosts[f]++
 		}
 	}
 	names := map[string][]string{}
 	for _, n := range sortedKeys(count) {
-		if f := family(n); 2*count[n] >= hosts[f] {
+		if f := b.family(n); 2*count[n] >= hosts[f] {
 			names[f] = append(names[f], n)
 		}
 	}
@@ -50,13 +51,18 @@ func (b *builder) railNames(g int32) map[string][]string {
 }
 
 // family is a device name without its numbers: "mlx5_" of mlx5_3 and of mlx5_3/2.
-func family(device string) string {
-	return strings.Map(func(r rune) rune {
-		if '0' <= r && r <= '9' || r == '/' {
-			return -1
-		}
-		return r
-	}, device)
+func (b *builder) family(device string) string {
+	f, ok := b.families[device]
+	if !ok {
+		f = strings.Map(func(r rune) rune {
+			if '0' <= r && r <= '9' || r == '/' {
+				return -1
+			}
+			return r
+		}, device)
+		b.families[device] = f
+	}
+	return f
 }
 
 func (b *builder) groupRails(g int32) {
@@ -145,6 +151,9 @@ func (b *builder) nameRails(g int32) {
 func (b *builder) spareRails(g int32) {
 	for _, h := range b.groups[g].hosts {
 		nics := b.hosts[h].nics
+		if slices.IsSortedFunc(nics, byRail) && !slices.ContainsFunc(nics, func(n nic) bool { return n.compute && n.rail < 0 }) {
+			continue
+		}
 		used := map[int32]bool{}
 		for i := range nics {
 			if nics[i].compute && nics[i].rail >= 0 {
@@ -164,10 +173,13 @@ func (b *builder) spareRails(g int32) {
 			}
 			used[n.rail] = true
 		}
-		slices.SortStableFunc(nics, func(x, y nic) int {
-			return cmp.Or(cmp.Compare(b2i(!x.compute), b2i(!y.compute)), cmp.Compare(x.rail, y.rail), CompareNames(x.name, y.name), cmp.Compare(x.port, y.port))
-		})
+		slices.SortStableFunc(nics, byRail)
 	}
+}
+
+// byRail orders ports: compute ports first, by rail, then by name and port number.
+func byRail(x, y nic) int {
+	return cmp.Or(cmp.Compare(b2i(!x.compute), b2i(!y.compute)), cmp.Compare(x.rail, y.rail), CompareNames(x.name, y.name), cmp.Compare(x.port, y.port))
 }
 
 // checkWiring names ports that are plugged into the wrong leaf. Groups without one leaf per rail can only be wrong by group.

@@ -73,23 +73,21 @@ type uplinks struct {
 // upOf collects the uplinks of a switch: cables to switches of a higher tier.
 func (b *builder) upOf(s int32) uplinks {
 	u := uplinks{s: s}
-	type end struct {
-		p  int32
-		bw float64
+	u.to = make([]int32, 0, len(b.peers(s)))
+	for _, p := range b.peers(s) {
+		if b.sws[p].tier > b.sws[s].tier && !b.sws[p].idle {
+			u.to = append(u.to, p)
+		}
 	}
-	var ends []end
+	u.to = sortedSet(u.to)
+	u.count, u.bw = make([]int, len(u.to)), make([]float64, len(u.to))
 	for _, c := range b.f.cables(b.sws[s].dev) {
-		if p := b.swOf[c.peer]; p >= 0 && p != s && b.sws[p].tier > b.sws[s].tier && !b.sws[p].idle {
-			ends = append(ends, end{p, b.f.links[c.link].BandwidthBytesPerSecond})
+		if p := b.swOf[c.peer]; p >= 0 {
+			if i, ok := slices.BinarySearch(u.to, p); ok {
+				u.count[i]++
+				u.bw[i] += b.f.links[c.link].BandwidthBytesPerSecond
+			}
 		}
-	}
-	slices.SortStableFunc(ends, func(x, y end) int { return cmp.Compare(x.p, y.p) })
-	for _, e := range ends {
-		if n := len(u.to); n == 0 || u.to[n-1] != e.p {
-			u.to, u.count, u.bw = append(u.to, e.p), append(u.count, 0), append(u.bw, 0)
-		}
-		u.count[len(u.to)-1]++
-		u.bw[len(u.to)-1] += e.bw
 	}
 	return u
 }
@@ -171,24 +169,25 @@ func expectedCables(counts map[int]int, plane int) int {
 }
 
 func (b *builder) checkUplink(u uplinks, p int32, want int, speed float64) {
-	i := slices.Index(u.to, p)
-	name := b.sws[u.s].name + " - " + b.sws[p].name
-	if i < 0 {
+	i, ok := slices.BinarySearch(u.to, p)
+	if !ok {
 		if want > 0 {
-			b.find("missing-uplink", Warning, name, "check the cable and both ports", "no cable; the peers of %s have %d to %s", b.sws[u.s].name, want, b.sws[p].name)
+			b.find("missing-uplink", Warning, b.trunkName(u.s, p), "check the cable and both ports", "no cable; the peers of %s have %d to %s", b.sws[u.s].name, want, b.sws[p].name)
 		}
 		return
 	}
 	if u.count[i] < want {
-		b.find("missing-uplink", Warning, name, "check the cable and both ports", "%d of %d cables are there", u.count[i], want)
+		b.find("missing-uplink", Warning, b.trunkName(u.s, p), "check the cable and both ports", "%d of %d cables are there", u.count[i], want)
 	}
 	if u.count[i] > want && want > 0 {
-		b.find("extra-uplink", Info, name, "check whether a host cable is plugged into a spine", "%d cables; the peers of %s have %d", u.count[i], b.sws[u.s].name, want)
+		b.find("extra-uplink", Info, b.trunkName(u.s, p), "check whether a host cable is plugged into a spine", "%d cables; the peers of %s have %d", u.count[i], b.sws[u.s].name, want)
 	}
 	if have := u.bw[i]; have > 0 && have < 0.95*speed*float64(u.count[i]) {
-		b.find("slow-uplink", Warning, name, "reseat or replace the slow cable, then compare with iblinkinfo", "the cables carry %s together%s; %s is usual", gbit(have), b.slowestCable(u.s, p, speed), gbit(speed*float64(u.count[i])))
+		b.find("slow-uplink", Warning, b.trunkName(u.s, p), "reseat or replace the slow cable, then compare with iblinkinfo", "the cables carry %s together%s; %s is usual", gbit(have), b.slowestCable(u.s, p, speed), gbit(speed*float64(u.count[i])))
 	}
 }
+
+func (b *builder) trunkName(s, p int32) string { return b.sws[s].name + " - " + b.sws[p].name }
 
 // slowestCable names the slow cable of a bundle: " (leaf3:33 at 4xEDR)".
 func (b *builder) slowestCable(s, p int32, speed float64) string {
