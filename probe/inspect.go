@@ -56,12 +56,15 @@ func inspectLink(r *topology.NodeReport, d, up *topology.PCIDevice) []topology.F
 		}
 		out = append(out, f)
 	}
-	return append(out, inspectUplink(r, d, up)...)
+	if out == nil {
+		return inspectUplink(d, up)
+	}
+	return out
 }
 
 // inspectUplink speaks about a switch whose link is far below what the port above it can do: everything behind it shares
 // that link. Less than a quarter is no matter of one generation or of half the lanes.
-func inspectUplink(r *topology.NodeReport, d, up *topology.PCIDevice) []topology.Finding {
+func inspectUplink(d, up *topology.PCIDevice) []topology.Finding {
 	if !strings.HasPrefix(d.Class, "0x0604") {
 		return nil
 	}
