@@ -180,21 +180,6 @@ func readSnapshot(e *env, path string, s *stateOptions) (*placer.Snapshot, error
 	return snapshot, nil
 }
 
-// readTopology reads a topology document; "-" is standard input.
-func readTopology(e *env, path string) (*topology.Topology, error) {
-	topo := &topology.Topology{}
-	var err error
-	if path == "-" {
-		err = topology.Read(e.stdin, "standard input", topo)
-	} else {
-		err = topology.ReadFile(path, topo)
-	}
-	if err != nil {
-		return nil, usagef("%v", err)
-	}
-	return topo, nil
-}
-
 // state parses the host lists.
 func (s *stateOptions) state() (placer.State, error) {
 	var st placer.State
@@ -217,18 +202,6 @@ func (s *stateOptions) state() (placer.State, error) {
 		st.Gangs = append(st.Gangs, placer.Gang{Name: fmt.Sprint(i + 1), Nodes: names})
 	}
 	return st, nil
-}
-
-// hostlistFlag expands the host list of a flag; an empty one is nil.
-func hostlistFlag(flag, expr string) ([]string, error) {
-	if expr == "" {
-		return nil, nil
-	}
-	names, err := topology.ParseHostlist(expr)
-	if err != nil {
-		return nil, usagef("--%s: %v", flag, err)
-	}
-	return names, nil
 }
 
 // placeError gives the errors of the placer their exit codes: infeasible 3, anything wrong in the request 2.
