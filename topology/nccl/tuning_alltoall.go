@@ -10,6 +10,7 @@ type allToAll struct {
 	remote       float64 // share of the buffer for peers of other nodes
 	localSpeed   float64 // GB/s one way per GPU
 	networkSpeed float64 // GB/s one way per GPU
+	perNode      float64 // GPUs
 }
 
 // Every send or receive starts with the latency of one ring step; peers are served eight at a time.
@@ -28,6 +29,7 @@ func newAllToAll(c Comm) allToAll {
 	}
 	intra := hopLatency[hop][iRing][iSimple]
 	m := allToAll{
+		perNode:    perNode,
 		local:      (perNode - 1) / ranks,
 		remote:     (ranks - perNode) / ranks,
 		localSpeed: max(float64(ring.Channels)*ring.BwIntra, float64(c.Graphs.Tree.Channels)*c.Graphs.Tree.BwIntra),
@@ -47,4 +49,11 @@ func (m allToAll) time(bytes uint64) float64 {
 		us = max(us, float64(bytes)*m.remote/(1000*m.networkSpeed))
 	}
 	return m.start + us
+}
+
+// limitNetwork lowers what a GPU sends to other nodes so that its node stays within speed GB/s.
+func (m *allToAll) limitNetwork(speed float64) {
+	if m.networkSpeed > 0 && speed < m.networkSpeed*m.perNode {
+		m.networkSpeed = speed / m.perNode
+	}
 }
