@@ -1,5 +1,11 @@
 package kubernetes
 
+import (
+	"strconv"
+
+	"github.com/railmap/railmap/topology"
+)
+
 // Keys of the labels that carry what was measured, as integers, for the operators Gt and Lt of nodeAffinity.
 const (
 	// BusBandwidthKey is the measured network bandwidth of a node, one way, all rails together, in Gbit/s, rounded down.
@@ -8,6 +14,52 @@ const (
 	ShareKey = "railmap.dev/share-percent"
 	// AdaptersKey is the number of compute NICs that are not known to be degraded, down or stale.
 	AdaptersKey = "railmap.dev/hca-ok"
-	// OrderKey is the place of a node in ring order, zero-padded so that text order is ring order.
+	// OrderKey is the place of a node in ring order, zero-padded so that text order is ring order. As a Kueue level just above
+	// the host name it makes Kueue give rank i the i-th node of the ring.
 	OrderKey = "railmap.dev/order"
 )
+
+// bytesPerGbit is 10^9 / 8.
+const bytesPerGbit = 1e9 / 8
+
+// measuredLabels gives the integer labels of a node. What is unknown has no label, and Gt does not match a node without it.
+func measuredLabels(n *topology.Node, previous map[string]string) []label {
+	var labels []label
+	add := func(key string, v int64) {
+		if v >= 0 {
+			labels = append(labels, label{key, strconv.FormatInt(v, 10)})
+		}
+	}
+	if m := n.MeasuredBandwidthBytesPerSecond; m != nil {
+		add(BusBandwidthKey, Quantise(before(previous, BusBandwidthKey), m.Value/bytesPerGbit))
+	}
+	if n.Share != nil {
+		add(ShareKey, QuantiseShare(before(previous, ShareKey), *n.Share))
+	}
+	if ok, known := healthyAdapters(n); known {
+		add(AdaptersKey, ok)
+	}
+	return labels
+}
+
+// before reads an integer label that is in force; -1 = none.
+func before(previous map[string]string, key string) int64 {
+	v, err := strconv.ParseInt(previous[key], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return v
+}
+
+func healthyAdapters(n *topology.Node) (ok int64, known bool) {
+	for _, nic := range n.NICs {
+		if nic.Rail == nil {
+			continue
+		}
+		known = true
+		if nic.State != topology.Degraded && nic.State != topology.Down && nic.State != topology.Stale {
+			ok++
+		}
+	}
+	return ok, known
+}

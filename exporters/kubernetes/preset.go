@@ -104,12 +104,15 @@ type KeyLevel struct {
 }
 
 // KeyLevels gives the levels of a preset for a tree with the given levels (coarse to fine), coarse to fine and without the
-// host. The NVLink domain is the last one when the tree has that level.
+// host. The NVLink domain is the last one when the tree has that level. A map without a fabric has the leaf level all the same.
 func (p Preset) KeyLevels(levels []string) []KeyLevel {
 	fabric := slices.DeleteFunc(slices.Clone(levels), func(l string) bool { return l == topology.DomainLevel })
+	domain := len(fabric) < len(levels)
+	if len(fabric) == 0 {
+		fabric = []string{topology.LeafLevel}
+	}
 	var out []KeyLevel
 	switch {
-	case len(fabric) == 0:
 	case len(p.Keys) > 0:
 		for i, key := range p.Keys {
 			at := len(fabric) - len(p.Keys) + i
@@ -124,7 +127,7 @@ func (p Preset) KeyLevels(levels []string) []KeyLevel {
 			out = append(out, KeyLevel{Key: p.LevelPrefix + l, Level: l})
 		}
 	}
-	if p.Domain != "" && len(fabric) < len(levels) {
+	if p.Domain != "" && domain {
 		out = append(out, KeyLevel{Key: p.Domain, Level: topology.DomainLevel})
 	}
 	if p.Host != "" {

@@ -54,3 +54,25 @@ func bucketEnd(low int64) float64 {
 }
 
 func bound(k float64) int64 { return int64(20 * math.Pow(bucketRatio, k)) }
+
+// shareStep is the step of a share label in percent points; it moves when the value has left its step by sharePlay.
+const (
+	shareStep = 5
+	sharePlay = 1.0
+)
+
+// QuantiseShare gives the percent label of a share (1 = a healthy node): steps of 5 points, rounded down, with hysteresis of 1
+// point. previous is what the label says now, or -1. A share that is no number or outside 0 to 100 gives -1.
+func QuantiseShare(previous int64, share float64) int64 {
+	percent := share * 100
+	if math.IsNaN(percent) || percent < 0 || percent > 10000 {
+		return -1
+	}
+	if percent > 100-1e-9 {
+		return int64((percent+1e-9)/shareStep) * shareStep // a healthy node is never held at less
+	}
+	if previous >= 0 && previous%shareStep == 0 && percent >= float64(previous)-sharePlay && percent < float64(previous)+shareStep+sharePlay {
+		return previous
+	}
+	return int64((percent+1e-9)/shareStep) * shareStep
+}
