@@ -204,13 +204,13 @@ func Calibrate(samples []Sample) []CalibrationEntry {
 	var out []CalibrationEntry
 	for _, k := range keys {
 		r := ratios[k]
-		factor := round(quantile(r, .5), 4)
+		factor := roundTo(quantile(r, .5), 4)
 		away := make([]float64, len(r))
 		for i, x := range r {
 			away[i] = math.Abs(factor/x - 1)
 		}
 		out = append(out, CalibrationEntry{SKU: k.sku, Collective: Collective(k.coll), Nodes: k.nodes, SizeClass: sizeClasses[k.class].name,
-			TimeFactor: factor, ErrorRatio: round(quantile(away, .5), 4), Samples: len(r), Source: joinSorted(sources[k])})
+			TimeFactor: factor, ErrorRatio: roundTo(quantile(away, .5), 4), Samples: len(r), Source: joinSorted(sources[k])})
 	}
 	return out
 }

@@ -205,7 +205,7 @@ func ScorePublished(rows []Published) PublishedScore {
 		}
 		s.Modelled++
 		s.Errors = append(s.Errors, RowError{row.ID, row.System, row.Nodes, row.GPUs, row.Collective, row.SizeBytes, e.Algorithm,
-			row.BusGBps * 1e9, round(e.Predicted, 2) * 1e9, round(e.Ratio, 3)})
+			row.BusGBps * 1e9, roundTo(e.Predicted, 2) * 1e9, roundTo(e.Ratio, 3)})
 		k := key{nodesWord(row.Nodes), classIndex(row.SizeBytes)}
 		ratios[k] = append(ratios[k], e.Ratio)
 		if row.SizeBytes >= largeMessage && e.Algorithm == Ring {
@@ -244,9 +244,9 @@ func classError(class, nodes string, ratios []float64) ClassError {
 	for i, r := range ratios {
 		away[i] = math.Abs(r - 1)
 	}
-	return ClassError{SizeClass: class, Nodes: nodes, Rows: len(ratios), MedianRatio: round(quantile(ratios, .5), 3),
-		P10Ratio: round(quantile(ratios, .1), 3), P90Ratio: round(quantile(ratios, .9), 3),
-		MedianError: round(quantile(away, .5), 3), P90Error: round(quantile(away, .9), 3)}
+	return ClassError{SizeClass: class, Nodes: nodes, Rows: len(ratios), MedianRatio: roundTo(quantile(ratios, .5), 3),
+		P10Ratio: roundTo(quantile(ratios, .1), 3), P90Ratio: roundTo(quantile(ratios, .9), 3),
+		MedianError: roundTo(quantile(away, .5), 3), P90Error: roundTo(quantile(away, .9), 3)}
 }
 
 // publishedErrors is the median |predicted/measured - 1| of the plain model over published results, by size class, for one

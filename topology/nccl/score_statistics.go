@@ -21,8 +21,8 @@ func quantile(values []float64, q float64) float64 {
 	return s[low] + (at-float64(low))*(s[low+1]-s[low])
 }
 
-// round keeps so many decimals, so that files do not depend on the last bit.
-func round(x float64, decimals int) float64 {
+// roundTo keeps so many decimals, so that files do not depend on the last bit.
+func roundTo(x float64, decimals int) float64 {
 	p := math.Pow10(decimals)
 	return math.Round(x*p) / p
 }
