@@ -104,7 +104,7 @@ func (p *projection) baseSize(regular, all []BlockLine, v Version) int {
 	}
 	smallest := slices.MinFunc(all, func(a, b BlockLine) int { return len(a.Nodes) - len(b.Nodes) })
 	if n := len(smallest.Nodes); n < usable {
-		p.warnings.warnf(0, "small-base", "block %s has %d nodes and sets the base size for all, because Slurm before 25.05 reads no smaller block: the others could have %d; leave its nodes out of slurm.conf, or use topology.yaml of 25.05",
+		p.warnings.warnf(0, "small-base", "block %s has %d nodes and sets the base size, which is the largest --segment of a job, because Slurm before 25.05 reads no block below the base: without it the base could be %d",
 			smallest.Name, n, usable)
 		return n
 	}
