@@ -16,10 +16,34 @@ func futureNodes(names []string) string {
 	return "NodeName=" + topology.FoldHostlist(names) + " NodeAddr=127.0.0.1 CPUs=1 State=FUTURE"
 }
 
-// load starts a controller with rendered files, includes the fragment, and returns what it complains of.
-func load(t *testing.T, s realSlurm, topo *topology.Topology, kind Kind) (*controller, []string) {
+// cluster is a map and the nodes of slurm.conf; nil: those of the map.
+type cluster struct {
+	topo  *topology.Topology
+	nodes []string
+}
+
+func (c cluster) options(s realSlurm) Options { return Options{Version: s.version, Nodes: c.nodes} }
+
+// fabricOf builds the map of a synthetic fabric with faults, as railmap topology synth does, for all the hosts that the
+// fabric should have: what a fault hides from the fabric is then a node that the map has no group for.
+func fabricOf(t *testing.T, spec string, faults ...topology.Fault) cluster {
 	t.Helper()
-	files, _, err := Render(topo, kind, Options{Version: s.version})
+	shape, err := topology.ParseSynthSpec(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := topology.BuildOptions{Hosts: numbered("node%04d", 0, shape.Pods*shape.Leaves*shape.Nodes)}
+	topo, err := topology.SynthTopology(shape, 7, faults, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster{topo, o.Hosts}
+}
+
+// load starts a controller with rendered files, includes the fragment, and returns what it complains of.
+func load(t *testing.T, s realSlurm, m cluster, kind Kind) (*controller, []string) {
+	t.Helper()
+	files, _, err := Render(m.topo, kind, m.options(s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,11 +51,7 @@ func load(t *testing.T, s realSlurm, topo *topology.Topology, kind Kind) (*contr
 	for _, f := range files {
 		beside[f.Name] = f.Data
 	}
-	var names []string
-	for _, n := range topo.Nodes {
-		names = append(names, n.Name)
-	}
-	c, err := s.start(t, beside, "include "+FragmentFile+"\n"+futureNodes(names))
+	c, err := s.start(t, beside, "include "+FragmentFile+"\n"+futureNodes(newScope(m.topo, m.nodes).nodes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,41 +62,46 @@ func load(t *testing.T, s realSlurm, topo *topology.Topology, kind Kind) (*contr
 func TestRealSlurm(t *testing.T) {
 	shapes := []struct {
 		name      string
-		topo      *topology.Topology
+		cluster   cluster
 		complaint string // the only one that is right
 	}{
-		{"64 nodes", fatTree(1, 4, 16, 1), ""},
-		{"64 nodes, 3 levels", fatTree(4, 4, 4, 1), ""},
-		{"144 nodes, NVLink domains", fatTree(2, 2, 36, 2), ""},
-		{"1024 nodes", fatTree(1, 64, 16, 1), ""},
-		{"1024 nodes, 3 levels", fatTree(8, 8, 16, 1), ""},
-		{"4096 nodes", fatTree(1, 128, 32, 1), ""},
-		{"4096 nodes, 3 levels", fatTree(16, 16, 16, 1), ""},
-		{"ragged", ragged(), ""},
-		{"in pieces", pieces(), "no switch can reach all nodes"},
+		{"64 nodes", fabricOf(t, "leaf:4 node:16 rail:8"), ""},
+		{"64 nodes, 3 levels", fabricOf(t, "core:1 pod:4 leaf:4 node:4"), ""},
+		{"1024 nodes", fabricOf(t, "leaf:64 node:16"), ""},
+		{"1024 nodes, 3 levels", fabricOf(t, "core:1 pod:8 leaf:8 node:16"), ""},
+		{"4096 nodes", fabricOf(t, "leaf:128 node:32"), ""},
+		{"4096 nodes, 3 levels", fabricOf(t, "core:1 pod:16 leaf:16 node:16"), ""},
+		{"lost cables", fabricOf(t, "leaf:4 node:16", topology.Fault{Kind: "cable", Count: 2}), ""},
+		{"lost uplinks, spine and names", fabricOf(t, "core:1 pod:4 leaf:4 node:4 rail:2",
+			topology.Fault{Kind: "uplink", Count: 5}, topology.Fault{Kind: "switch", Count: 1}, topology.Fault{Kind: "unnamed", Count: 3}), ""},
+		{"twins, swapped rails, slow links", fabricOf(t, "core:1 pod:2 leaf:8 node:8 rail:4", topology.Fault{Kind: "swap", Count: 3},
+			topology.Fault{Kind: "twin", Count: 2}, topology.Fault{Kind: "slow-uplink", Count: 4}), ""},
+		{"144 nodes, NVLink domains", cluster{topo: fatTree(2, 2, 36, 2)}, ""},
+		{"ragged", cluster{topo: ragged()}, ""},
+		{"in pieces", cluster{topo: pieces()}, "no switch can reach all nodes"},
 	}
 	for _, s := range realSlurms(t) {
 		for _, shape := range shapes {
 			t.Run("tree/"+s.release+"/"+shape.name, func(t *testing.T) {
-				c, said := load(t, s, shape.topo, TreeKind)
+				c, said := load(t, s, shape.cluster, TreeKind)
 				checkComplaints(t, said, shape.complaint)
-				checkShown(t, c, TreeConfig(shape.topo, Options{Version: s.version}))
+				checkShown(t, c, TreeConfig(shape.cluster.topo, shape.cluster.options(s)))
 			})
 			if s.version.Before(v2405) {
 				continue
 			}
 			t.Run("block/"+s.release+"/"+shape.name, func(t *testing.T) {
-				c, said := load(t, s, shape.topo, BlockKind)
+				c, said := load(t, s, shape.cluster, BlockKind)
 				checkComplaints(t, said, "")
-				checkShown(t, c, BlockConfig(shape.topo, Options{Version: s.version}))
+				checkShown(t, c, BlockConfig(shape.cluster.topo, shape.cluster.options(s)))
 			})
 			if s.version.Before(v2505) {
 				continue
 			}
 			t.Run("yaml/"+s.release+"/"+shape.name, func(t *testing.T) {
-				c, said := load(t, s, shape.topo, YAMLKind)
+				c, said := load(t, s, shape.cluster, YAMLKind)
 				checkComplaints(t, said, shape.complaint)
-				checkTopoconf(t, c, shape.topo, Options{Version: s.version})
+				checkTopoconf(t, c, shape.cluster.topo, shape.cluster.options(s))
 			})
 		}
 	}
