@@ -1,0 +1,34 @@
+# Everything a newcomer needs: make demo, make test. Go 1.26, gcc; tests install the rest (see .ci/install-deps).
+GO ?= go
+ARGS ?=
+
+.PHONY: build demo test check bench clean
+
+build: bin/railmap
+
+# go decides what to rebuild.
+.PHONY: bin/railmap
+bin/railmap:
+	$(GO) build -trimpath -o $@ .
+
+# The main job on this machine and a bundled fabric; ARGS=--once ends instead of serving the map.
+demo: build
+	bin/railmap demo $(ARGS)
+
+# Installs what the tests need (apt, as root), then runs all of them; a missing program is then a failure, not a skip.
+test:
+	.ci/install-deps
+	RAILMAP_REQUIRE_REAL=1 $(GO) test ./...
+
+# Formatting, vet, staticcheck, code that nobody calls.
+check:
+	@out=$$(git ls-files '*.go' | xargs gofmt -l); [ -z "$$out" ] || { echo "gofmt these:"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	@out=$$($(GO) run golang.org/x/tools/cmd/deadcode@v0.52.0 -test ./...); [ -z "$$out" ] || { echo "nobody calls:"; echo "$$out"; exit 1; }
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+clean:
+	rm -rf bin demo-out
