@@ -13,6 +13,10 @@ type NodeModel struct {
 	// Limiting names the part that makes this node worse than its kind ("mlx5_3 at 200 Gb/s, the others at 400"); empty for
 	// a healthy node.
 	Limiting string `json:"limiting,omitempty"`
+	// LatencyInter is what the network plugin states, in microseconds; nearly always 0.
+	LatencyInter float64 `json:"latencyInter,omitempty"`
+	// Channels are the rings of a job of several such nodes: GPU order and the NICs where each enters and leaves.
+	Channels []Channel `json:"-"`
 	// SKU names the kind of machine in calibration files ("H100", "p5.48xlarge"); empty = never corrected.
 	SKU string `json:"sku,omitempty"`
 	// Fused is the model of so many such nodes in one NVLink domain, which NCCL treats as one node; nil = they stay apart.

@@ -67,7 +67,8 @@ func Predict(j *Job) (Prediction, error) {
 // comm sums up the units: what ranks exchange at the start of a job.
 func (j *Job) comm(units []unit) Comm {
 	first := units[0].model
-	c := Comm{Version: j.Version, Nodes: len(units), MinSM: first.SM, MaxSM: first.SM, CPU: first.CPU, CollNet: j.CollNet, NVSwitch: true}
+	c := Comm{Version: j.Version, Nodes: len(units), MinSM: first.SM, MaxSM: first.SM, CPU: first.CPU, CollNet: j.CollNet, NVSwitch: true,
+		LatencyInter: first.LatencyInter}
 	c.Graphs = first.graphs(len(units))
 	seen := first
 	for i := range units {
@@ -82,6 +83,7 @@ func (j *Job) comm(units []unit) Comm {
 			c.CPU.Vendor = "mixed"
 		}
 		c.NVSwitch = c.NVSwitch && seen.NVSwitch
+		c.LatencyInter = max(c.LatencyInter, seen.LatencyInter)
 		g := seen.graphs(len(units))
 		c.Graphs.lower(&g)
 	}

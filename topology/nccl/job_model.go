@@ -1,0 +1,107 @@
+package nccl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+)
+
+// NewNodeModel searches the graphs of the machine that a complete topology document describes, alone and with others. A
+// machine without NICs can only be alone; its Joined graphs are empty.
+func NewNodeModel(name string, x *XML, o Options) (*NodeModel, error) {
+	s, err := NewSystem(x, o)
+	if err != nil {
+		return nil, err
+	}
+	_, sm := s.SM()
+	m := &NodeModel{Name: name, GPUs: s.GPUs(), SM: sm, CPU: s.Processor(), NVSwitch: s.NVSwitch(), Limiting: x.slowNIC()}
+	alone, err := s.Search(1)
+	if err != nil {
+		return nil, err
+	}
+	m.Alone = alone.Graphs
+	if s.Nets() == 0 {
+		return m, nil
+	}
+	joined, err := s.Search(2)
+	if err != nil {
+		return nil, err
+	}
+	m.Joined, m.LatencyInter = joined.Graphs, joined.LatencyInter
+	m.Channels = joined.RingChannels
+	return m, nil
+}
+
+// slowNIC names the first net that is slower than the fastest one.
+func (x *XML) slowNIC() string {
+	type net struct {
+		name  string
+		speed int
+	}
+	var slow net
+	fastest := 0
+	var nets []net
+	x.Root.walk(func(e *Element, _ []*Element) {
+		if e.Name != "net" {
+			return
+		}
+		speed, err := e.number("speed", 0)
+		if err != nil || speed <= 0 {
+			return
+		}
+		name, _ := e.Get("name")
+		nets = append(nets, net{name, speed})
+		fastest = max(fastest, speed)
+	})
+	for _, n := range nets {
+		if n.speed < fastest && slow.name == "" {
+			slow = n
+		}
+	}
+	if slow.name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s at %g Gb/s, others at %g", slow.name, float64(slow.speed)/1000, float64(fastest)/1000)
+}
+
+// Models keeps one NodeModel per hardware: nodes whose documents are the same share a model. It is safe for use by many
+// goroutines; two that ask for the same new hardware at once may both search, and one result is kept.
+type Models struct {
+	Options Options
+
+	mu    sync.Mutex
+	known map[[sha256.Size]byte]*NodeModel
+}
+
+// Get returns the model of a complete document. Name is used for new hardware only; "" takes the digest.
+func (m *Models) Get(name string, x *XML) (*NodeModel, error) {
+	var b bytes.Buffer
+	if err := x.Write(&b); err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(b.Bytes())
+	m.mu.Lock()
+	found := m.known[digest]
+	m.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	if name == "" {
+		name = fmt.Sprintf("sha256:%x", digest[:8])
+	}
+	made, err := NewNodeModel(name, x, m.Options)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = make(map[[sha256.Size]byte]*NodeModel)
+	}
+	if found := m.known[digest]; found != nil {
+		return found, nil
+	}
+	m.known[digest] = made
+	return made, nil
+}
