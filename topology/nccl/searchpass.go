@@ -1,5 +1,7 @@
 package nccl
 
+import "math/bits"
+
 // hunt is the search for one pattern: many walks, each asking a little less than the one before.
 type hunt struct {
 	sys     *System
@@ -12,19 +14,22 @@ type hunt struct {
 	total   int // steps left of all walks
 	spent   int // result of the last walk: steps left, or -1 for "all channels found"
 
-	now, best            *candidate
-	lowIntra, lowInter   PathType // nearest and farthest paths that exist
-	highIntra, highInter PathType
-	maxBw, totalBw       float32
+	walked                 map[terms]int // steps left of walks done
+	intraKinds, interKinds pathKinds
+	now, best              *candidate
+	lowIntra, lowInter     PathType // nearest and farthest paths that exist
+	highIntra, highInter   PathType
+	maxBw, totalBw         float32
 }
 
 // find searches one pattern.
 func (s *System) find(l *ledger, pattern Pattern, low, high int, several bool) *candidate {
-	h := &hunt{sys: s, ledger: l, several: several, total: budgetTotal, best: newCandidate(pattern, s.GPUs(), low, high)}
+	h := &hunt{sys: s, ledger: l, several: several, total: budgetTotal, walked: map[terms]int{}, best: newCandidate(pattern, s.GPUs(), low, high)}
 	h.sm, _ = s.SM()
 	if !h.prepare() {
 		return h.best
 	}
+	h.collectKinds()
 	h.firstPass()
 	h.best.duplicate(h.sm)
 	h.secondPass()
@@ -123,10 +128,61 @@ func (h *hunt) walk() bool {
 	}
 	h.total -= left
 	h.now.channels = 0
-	w := walk{sys: h.sys, several: h.several, ledger: h.ledger, now: h.now, best: h.best, budget: &left}
-	w.channel()
+	t := h.terms()
+	if before, walked := h.walked[t]; walked {
+		left = before
+	} else {
+		w := walk{sys: h.sys, several: h.several, ledger: h.ledger, now: h.now, best: h.best, budget: &left}
+		w.channel()
+		if h.best.pattern != PatternNVLS {
+			h.walked[t] = left
+		}
+	}
 	h.spent = left
 	return left == -1 || float32(h.best.channels)*h.best.bwInter >= h.totalBw
+}
+
+// terms is all that a walk depends on. A path type that no path has gives the same walk as the next nearer one: it visits the
+// same graphs in the same order, none of which can be better than the best of the first time, so it is not walked again and
+// only its steps count. (NVLS compares in two ways at once, so that this does not hold; it is always walked.)
+type terms struct {
+	pattern              Pattern
+	crossNIC             int
+	bwIntra, bwInter     float32
+	typeIntra, typeInter PathType
+	least, most          int
+	same                 bool
+}
+
+func (h *hunt) terms() terms {
+	c := h.now
+	return terms{c.pattern, c.crossNIC, c.bwIntra, c.bwInter, h.intraKinds.nearest(c.typeIntra), h.interKinds.nearest(c.typeInter),
+		c.minChannels, c.maxChannels, c.same}
+}
+
+// pathKinds is a set of path types.
+type pathKinds uint
+
+func (k *pathKinds) add(paths []path) {
+	for _, p := range paths {
+		*k |= 1 << p.kind
+	}
+}
+
+// nearest is the farthest type of the set that is not beyond t; -1 if there is none.
+func (k pathKinds) nearest(t PathType) PathType {
+	return PathType(bits.Len(uint(k)&(1<<(t+1)-1)) - 1)
+}
+
+// collectKinds notes which path types exist inside the node and between GPUs and NICs, both ways.
+func (h *hunt) collectKinds() {
+	for _, v := range h.sys.vertices[kindGPU] {
+		h.intraKinds.add(v.paths[kindGPU])
+		h.interKinds.add(v.paths[kindNet])
+	}
+	for _, v := range h.sys.vertices[kindNet] {
+		h.interKinds.add(v.paths[kindGPU])
+	}
 }
 
 // firstPass finds the most channels at the highest speed, relaxing the terms step by step.

@@ -67,18 +67,19 @@ func (c *candidate) duplicate(sm int) {
 	c.channels = n
 }
 
-// ledger is what is left of every link and NIC while channels are laid.
+// ledger is what is left of every link and NIC while channels are laid. Links are counted in MB/s: NCCL rounds to three
+// decimals of a GB/s, so that taking and giving back ends where it began.
 type ledger struct {
 	sys   *System
-	left  []float32 // by link index, GB/s
+	left  []int32   // by link index, MB/s
 	netBw []float32 // by net index, GB/s
 	used  []uint64  // by GPU index: bit c = part of channel c
 }
 
 func newLedger(s *System) *ledger {
-	l := &ledger{sys: s, left: make([]float32, len(s.links)), netBw: make([]float32, s.Nets()), used: make([]uint64, s.GPUs())}
+	l := &ledger{sys: s, left: make([]int32, len(s.links)), netBw: make([]float32, s.Nets()), used: make([]uint64, s.GPUs())}
 	for i, k := range s.links {
-		l.left[i] = k.bw
+		l.left[i] = mega(k.bw)
 	}
 	for i, v := range s.vertices[kindNet] {
 		l.netBw[i] = v.net.bw
@@ -86,11 +87,11 @@ func newLedger(s *System) *ledger {
 	return l
 }
 
-// round keeps three decimals, so that taking and giving back ends where it began.
-func round(v float32) float32 { return float32(math.Round(float64(v*1000))) / 1000 }
+// mega turns GB/s into whole MB/s, down; the small addition makes up for decimals that float32 holds slightly short.
+func mega(gbps float32) int32 { return int32(math.Floor(float64(gbps)*1000 + .01)) }
 
 // charge takes bandwidth from the first steps of a path (or gives it back when negative) and returns how many had enough.
-func (l *ledger) charge(from *vertex, p *path, steps int, bw float32) int {
+func (l *ledger) charge(from *vertex, p *path, steps int, bw int32) int {
 	pci := l.pciCharge(from, p, bw)
 	for i, k := range p.links[:steps] {
 		need := bw
@@ -101,16 +102,16 @@ func (l *ledger) charge(from *vertex, p *path, steps int, bw float32) int {
 		if l.left[k.index] < need || back != 0 && l.left[k.back.index] < back {
 			return i
 		}
-		l.left[k.index] = round(l.left[k.index] - need)
+		l.left[k.index] -= need
 		if back != 0 {
-			l.left[k.back.index] = round(l.left[k.back.index] - back)
+			l.left[k.back.index] -= back
 		}
 	}
 	return steps
 }
 
 // pciCharge is the load on PCI links: GPU traffic through an Intel root complex needs a fifth more.
-func (l *ledger) pciCharge(from *vertex, p *path, bw float32) float32 {
+func (l *ledger) pciCharge(from *vertex, p *path, bw int32) int32 {
 	if p.kind != PathPHB || from.kind != kindGPU {
 		return bw
 	}
@@ -123,8 +124,8 @@ func (l *ledger) pciCharge(from *vertex, p *path, bw float32) float32 {
 }
 
 // backCharge is the load in the other direction: read requests of GPUs before Ampere, and NVLink to a POWER processor.
-func backCharge(from *vertex, k *link, bw float32) float32 {
-	var back float32
+func backCharge(from *vertex, k *link, bw int32) int32 {
+	var back int32
 	if k.to.kind == kindDevice && k.to.sm < 80 && from.kind != kindGPU {
 		back += bw / 8
 	}
@@ -148,9 +149,9 @@ func (l *ledger) reserve(c *candidate, from, to *vertex, share float32) bool {
 	if share == 1 && c.isTree() && to.paths[from.kind][from.index].kind > worst {
 		return false
 	}
-	bw *= share
-	if n := l.charge(from, p, len(p.links), bw); n < len(p.links) {
-		l.charge(from, p, n, -bw)
+	need := mega(bw * share)
+	if n := l.charge(from, p, len(p.links), need); n < len(p.links) {
+		l.charge(from, p, n, -need)
 		return false
 	}
 	c.hops += int(share * float32(len(p.links)))
@@ -167,7 +168,7 @@ func (l *ledger) release(c *candidate, from, to *vertex, share float32) {
 	if p.kind >= PathDIS {
 		return
 	}
-	l.charge(from, p, len(p.links), -bw*share)
+	l.charge(from, p, len(p.links), -mega(bw*share))
 	c.hops -= int(share * float32(len(p.links)))
 }
 
