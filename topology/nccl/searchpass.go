@@ -17,7 +17,9 @@ type hunt struct {
 	walked                 map[terms]int // steps left of walks done
 	intraKinds, interKinds pathKinds
 	now, best              *candidate
-	lowIntra, lowInter     PathType // nearest and farthest paths that exist
+	pending                *candidate   // the last walk, if it was left out as hopeless
+	postponed              []*candidate // those before it whose steps the total does not count yet
+	lowIntra, lowInter     PathType     // nearest and farthest paths that exist
 	highIntra, highInter   PathType
 	maxBw, totalBw         float32
 }
@@ -122,24 +124,24 @@ func (h *hunt) setSpeed() { h.now.bwIntra, h.now.bwInter = h.speeds[h.at], h.spe
 
 // walk searches on the present terms and tells whether the best graph can be called optimal.
 func (h *hunt) walk() bool {
-	left := budgetOther
-	if h.now.same {
-		left = budgetSame
-	}
-	h.total -= left
 	h.now.channels = 0
-	t := h.terms()
+	h.spent = h.steps(h.now, h.best)
+	return h.spent == -1 || float32(h.best.channels)*h.best.bwInter >= h.totalBw
+}
+
+// steps walks and returns the number of steps left, or -1 when a graph with all channels was found.
+func (h *hunt) steps(c, best *candidate) int {
+	left := c.budget()
+	t := h.terms(c)
 	if before, walked := h.walked[t]; walked {
-		left = before
-	} else {
-		w := walk{sys: h.sys, several: h.several, ledger: h.ledger, now: h.now, best: h.best, budget: &left}
-		w.channel()
-		if h.best.pattern != PatternNVLS {
-			h.walked[t] = left
-		}
+		return before
 	}
-	h.spent = left
-	return left == -1 || float32(h.best.channels)*h.best.bwInter >= h.totalBw
+	w := walk{sys: h.sys, several: h.several, ledger: h.ledger, now: c, best: best, budget: &left}
+	w.channel()
+	if best.pattern != PatternNVLS {
+		h.walked[t] = left
+	}
+	return left
 }
 
 // terms is all that a walk depends on. A path type that no path has gives the same walk as the next nearer one: it visits the
@@ -154,8 +156,7 @@ type terms struct {
 	same                 bool
 }
 
-func (h *hunt) terms() terms {
-	c := h.now
+func (h *hunt) terms(c *candidate) terms {
 	return terms{c.pattern, c.crossNIC, c.bwIntra, c.bwInter, h.intraKinds.nearest(c.typeIntra), h.interKinds.nearest(c.typeInter),
 		c.minChannels, c.maxChannels, c.same}
 }
@@ -187,8 +188,12 @@ func (h *hunt) collectKinds() {
 
 // firstPass finds the most channels at the highest speed, relaxing the terms step by step.
 func (h *hunt) firstPass() {
-	for !h.walk() {
-		if !h.relax() {
+	for again := true; again; again = h.relax() {
+		h.total -= h.now.budget()
+		h.pending = nil
+		if h.hopeless(h.now.bwIntra, h.now.crossNIC) {
+			h.postpone()
+		} else if h.walk() {
 			return
 		}
 	}
@@ -203,7 +208,10 @@ func (h *hunt) relax() bool {
 	}
 	now.same = best.pattern != PatternNVLS
 	h.total += h.spent
-	if h.total < 0 && best.channels > 0 {
+	if h.pending != nil {
+		h.postponed = append(h.postponed, h.pending)
+	}
+	if best.channels > 0 && (h.nothingLeft() || h.outOfSteps()) {
 		return false
 	}
 	if h.sm >= 90 && now.pattern == PatternBalancedTree {

@@ -28,6 +28,14 @@ func newCandidate(pattern Pattern, gpus, least, most int) *candidate {
 		order: make([]int, maxChannels*gpus), nets: make([]int, 2*maxChannels)}
 }
 
+// budget is the number of steps of one walk.
+func (c *candidate) budget() int {
+	if c.same {
+		return budgetSame
+	}
+	return budgetOther
+}
+
 // take makes c a copy of other.
 func (c *candidate) take(other *candidate) {
 	order, nets := c.order, c.nets
