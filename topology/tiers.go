@@ -176,9 +176,8 @@ func (b *builder) raise(t int32) bool {
 // looksIdle reports whether the tier-t neighbours of s are mostly those of some populated switch of tier t-1.
 func (b *builder) looksIdle(s, t int32) bool {
 	mine := b.distinctPeers(s, t)
-	if len(mine) == 0 || (len(mine) == 1 && slices.ContainsFunc(b.peers(s), func(p int32) bool { return b.sws[p].tier < 0 })) {
-		return false
-	}
+	// With one switch above and others not placed yet, s may as well be the tier above: only the number of cables tells.
+	unsure := len(mine) == 1 && slices.ContainsFunc(b.peers(s), func(p int32) bool { return b.sws[p].tier < 0 })
 	common := make(map[int32]int)
 	for _, p := range mine {
 		for _, q := range b.distinctPeers(p, t-1) {
@@ -186,7 +185,10 @@ func (b *builder) looksIdle(s, t int32) bool {
 		}
 	}
 	for q, n := range common {
-		if 2*n > len(mine) && 2*n > len(b.distinctPeers(q, t))+len(mine)-n {
+		if 2*n <= len(mine) || 2*n <= len(b.distinctPeers(q, t))+len(mine)-n {
+			continue
+		}
+		if !unsure || len(b.peers(q)) == len(b.peers(s)) {
 			return true
 		}
 	}

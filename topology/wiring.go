@@ -108,6 +108,7 @@ func (b *builder) checkUplinks(t int32) {
 	for i, c := range clusterSimilar(sets, len(b.sws)) {
 		planes[c] = append(planes[c], ups[i])
 	}
+	b.checkBare(ups)
 	cables := map[int]int{}
 	for c := int32(0); int(c) < len(planes); c++ {
 		for _, u := range planes[c] {
@@ -117,6 +118,18 @@ func (b *builder) checkUplinks(t int32) {
 	}
 	for c := int32(0); int(c) < len(planes); c++ {
 		b.checkTotals(planes[c], largestMode(cables))
+	}
+}
+
+// checkBare names switches that lost every uplink while others of their tier have some.
+func (b *builder) checkBare(ups []uplinks) {
+	if !slices.ContainsFunc(ups, func(u uplinks) bool { return len(u.to) > 0 }) {
+		return
+	}
+	for _, u := range ups {
+		if len(u.to) == 0 {
+			b.find("missing-uplink", Warning, b.sws[u.s].name, "check its cables and the switch above", "has no cable to the tier above; others of its tier do")
+		}
 	}
 }
 
