@@ -20,6 +20,11 @@ func (c *collector) assemble(source string) (*topology.FabricReport, error) {
 	c.makeDevices(r, order, rank)
 	m.match(r)
 	c.referenceFindings(r)
+	if len(r.Links) == 0 {
+		c.findings.add(topology.Finding{Code: CodeNoCables, Severity: topology.Error, Subject: c.name,
+			Message: fmt.Sprintf("%d devices and no cable: the host that made this report sees no fabric", len(r.Devices)),
+			Remedy:  "run the tool on a host with an active port; check its cable and the subnet manager"})
+	}
 	if c.unknownSpeeds > 0 {
 		c.findings.add(topology.Finding{Code: CodeUnknownSpeed, Severity: topology.Info, Subject: c.name,
 			Message: "some cables carry no speed or one that the tool did not know (it prints ???; XDR in older tools)",
@@ -67,6 +72,9 @@ func (c *collector) makeDevices(r *topology.FabricReport, order, rank []int32) {
 		d := c.devices.at(int(i))
 		out := &r.Devices[pos]
 		out.GUID, out.SystemImageGUID = d.guid, d.image
+		if name, ok := c.standIns[d.guid]; ok {
+			out.GUID, out.Name = 0, name
+		}
 		out.Description = text(d.desc)
 		out.Kind = deviceKind(d.kind, d.id, out.Description)
 		out.VendorID, out.DeviceID, out.PortCount = d.vendor, d.id, int(d.ports)
@@ -147,16 +155,50 @@ func deviceKind(k kind, id uint32, desc string) topology.DeviceKind {
 	return topology.UnknownDevice
 }
 
-// referenceFindings names the devices without a record of their own.
+// referenceFindings names the devices without a record of their own. ibnetdiscover prints a record for whatever answered, so
+// when many lack one, or all adapters do, the input was cut.
 func (c *collector) referenceFindings(r *topology.FabricReport) {
+	references, adapters, adapterRecords := 0, 0, 0
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		if d.ReferenceOnly {
-			c.findings.add(topology.Finding{Code: CodeReferenceOnly, Severity: topology.Warning, Subject: deviceSubject(d),
-				Message: fmt.Sprintf("%s %s is known only as the far end of a cable; it has no record of its own", d.Kind, d.GUID),
-				Remedy:  "read the fabric again; if it stays, the device does not answer: check it"})
+			references++
+		}
+		if d.Kind == topology.AdapterDevice {
+			adapters++
+			if !d.ReferenceOnly {
+				adapterRecords++
+			}
 		}
 	}
+	if references == 0 {
+		return
+	}
+	if c.partial && adapterRecords == 0 && adapters > 0 {
+		c.findings.add(topology.Finding{Code: CodeReferenceOnly, Severity: topology.Info, Subject: c.name,
+			Message: fmt.Sprintf("%d adapters are known only as the far end of a switch's cable: the input shows switches only", adapters),
+			Remedy:  "run the tool without --switches-only"})
+	}
+	for i := range r.Devices {
+		d := &r.Devices[i]
+		if !d.ReferenceOnly || c.partial && adapterRecords == 0 && d.Kind == topology.AdapterDevice {
+			continue
+		}
+		c.findings.add(topology.Finding{Code: CodeReferenceOnly, Severity: topology.Warning, Subject: deviceSubject(d),
+			Message: fmt.Sprintf("%s %s is known only as the far end of a cable; it has no record of its own", d.Kind, identity(d)),
+			Remedy:  "read the fabric again; if it stays, the device does not answer: check it"})
+	}
+	if !c.partial && (adapterRecords == 0 && adapters > 0 || references*20 > len(r.Devices)) {
+		c.cut = true
+	}
+}
+
+// identity is what tells a device from all others.
+func identity(d *topology.FabricDevice) string {
+	if d.GUID == 0 {
+		return d.Name
+	}
+	return d.GUID.String()
 }
 
 func deviceSubject(d *topology.FabricDevice) string {

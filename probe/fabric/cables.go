@@ -23,6 +23,8 @@ type claims struct {
 	late  bool // a one-sided cable was emitted from its larger end
 	busy  bool // some port has two claims that lead to different places
 	taken map[topology.FabricEnd]bool
+
+	missing map[int32]int // by device: cables that others name, on ports beyond the last one that its record prints
 }
 
 // Values of claim.dev after sorting.
@@ -226,6 +228,7 @@ func (m *claims) oneSided(r *topology.FabricReport, d int32, cl *claim) {
 		m.c.findings.add(topology.Finding{Code: CodeOneSidedCable, Severity: topology.Warning, Subject: endSubject(r, l.A),
 			Message: fmt.Sprintf("names %s as its far end, which does not print this cable", endSubject(r, l.B)),
 			Remedy:  "read the fabric again; if it stays, check the far end"})
+		m.noteMissing(cl)
 	}
 	if cl.peer < d || cl.peer == d && cl.peerPort < cl.port {
 		l.A, l.B = l.B, l.A
@@ -234,6 +237,19 @@ func (m *claims) oneSided(r *topology.FabricReport, d int32, cl *claim) {
 		m.late = true
 	}
 	r.Links = append(r.Links, l)
+}
+
+// noteMissing counts the ports that a record lacks at its end. Two of them, and the input was most likely cut there.
+func (m *claims) noteMissing(cl *claim) {
+	if run := m.run(int(cl.peer)); len(run) > 0 && run[len(run)-1].port >= cl.peerPort {
+		return
+	}
+	if m.missing == nil {
+		m.missing = map[int32]int{}
+	}
+	if m.missing[cl.peer]++; m.missing[cl.peer] > 1 && !m.c.partial {
+		m.c.cut = true
+	}
 }
 
 // endSubject prints a port as findings name it, such as "leaf2:40".

@@ -26,9 +26,10 @@ type collector struct {
 	lastPeer int32
 
 	unknownSpeeds int
-	cut           bool  // the input ends inside a line or between the ids of a record
-	lastRecord    int32 // device of the last record, -1 when it does not matter
-	lastPorts     int   // port lines below it
+	cut           bool // the input ends inside a line or between the ids of a record
+	partial       bool // the format can be asked for a part of the fabric, so that missing records mean no cut
+
+	standIns map[topology.GUID]string // devices without a GUID: a made-up one and the name that goes into the report
 }
 
 // device is a switch, adapter or router before the report is made.
@@ -81,7 +82,7 @@ type portNote struct {
 }
 
 func newCollector(name string) *collector {
-	return &collector{name: name, lastPeer: -1, lastRecord: -1}
+	return &collector{name: name, lastPeer: -1}
 }
 
 // lookup gives the index of the device with that GUID, a new one when it was not seen before.

@@ -1,12 +1,16 @@
 package fabric
 
 import (
+	"cmp"
 	"compress/gzip"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/railmap/railmap/topology"
 )
@@ -80,5 +84,68 @@ func TestCorpusIbnetdiscover(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// viewOf reduces a report to what all tools print: devices by smallest port GUID, no ids, no port states.
+func viewOf(r *topology.FabricReport) *topology.FabricReport {
+	v := &topology.FabricReport{}
+	alias := make([]topology.GUID, len(r.Devices))
+	for i, d := range r.Devices {
+		g := d.GUID
+		var ports []topology.PortInfo
+		for _, p := range d.Ports {
+			if p.GUID != 0 {
+				if len(ports) == 0 || p.GUID < g {
+					g = p.GUID
+				}
+				ports = append(ports, topology.PortInfo{Number: p.Number, GUID: p.GUID})
+			}
+		}
+		alias[i] = g
+		v.Devices = append(v.Devices, topology.FabricDevice{GUID: g, Kind: d.Kind, Description: d.Description, Ports: ports})
+	}
+	order := make([]int32, len(alias))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(alias[a], alias[b]) })
+	rank := make([]int32, len(order))
+	devices := make([]topology.FabricDevice, len(order))
+	for pos, i := range order {
+		rank[i], devices[pos] = int32(pos), v.Devices[i]
+	}
+	v.Devices = devices
+	for _, l := range r.Links {
+		l.A.Device, l.B.Device, l.CouldBe = rank[l.A.Device], rank[l.B.Device], 0
+		if l.A.Device > l.B.Device {
+			l.A, l.B = l.B, l.A
+		}
+		v.Links = append(v.Links, l)
+	}
+	slices.SortFunc(v.Links, compareLinks)
+	return v
+}
+
+func TestCorpusViewsAgree(t *testing.T) {
+	for _, folder := range []string{"ft32", "rail8x32", "ft1024", "sharp64", "rail8x32-hurt", "hurt-3level", "hurt-names", "hurt-dualport", "hurt-storage", "hurt-miswired", "hurt-live"} {
+		want, err := Read(corpus(t, "fabric/ib", folder, "ibnetdiscover.txt"), folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"ibnetdiscover-p.txt", "iblinkinfo.txt", "iblinkinfo-l.txt", "ibnetdiscover-full.txt", "ibnetdiscover-g.txt"} {
+			t.Run(folder+"/"+file, func(t *testing.T) {
+				got, err := Read(corpus(t, "fabric/ib", folder, file), file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := gocmp.Diff(viewOf(want), viewOf(got)); diff != "" {
+					t.Errorf("differs from ibnetdiscover.txt (-want +got):\n%s", diff)
+				}
+				if len(got.Findings) > 0 {
+					t.Errorf("findings: %v", got.Findings)
+				}
+			})
+		}
 	}
 }

@@ -15,6 +15,7 @@ const (
 	CodeConflictingCables  = "conflicting-cables"  // two cables claim one port
 	CodeConflictingRecords = "conflicting-records" // two records of one GUID differ
 	CodeEndsDisagree       = "ends-disagree"       // the ends print different widths or speeds
+	CodeNoPeer             = "no-peer"             // a port is up but nothing answers behind it
 	CodeNameCleaned        = "name-cleaned"        // a description held control bytes
 	CodeUnknownSpeed       = "unknown-speed"       // the tool did not know the speed of a cable
 	CodeSymbolErrors       = "symbol-errors"       // SymbolErrorCounter above its threshold
@@ -22,7 +23,7 @@ const (
 	CodeReceiveErrors      = "receive-errors"      // PortRcvErrors above its threshold
 	CodeLinkRecoveries     = "link-recoveries"     // LinkErrorRecoveryCounter above its threshold
 	CodeUnknownPort        = "unknown-port"        // counters of a device that the report does not have
-	CodeSingleAdapter      = "single-adapter"      // the dump shows one adapter and no switch
+	CodeNoCables           = "no-cables"           // the report has devices and no cable
 	CodeHashedLabel        = "hashed-label"        // a label value is a hash of a longer name
 	CodeMissingLabel       = "missing-label"       // a node lacks a level
 	CodeMixedLabels        = "mixed-labels"        // equal lower labels, different upper labels

@@ -54,7 +54,6 @@ type netParser struct {
 	idLines     int // how many of them
 
 	records  int
-	curPorts int  // port lines of the current record
 	complete bool // the last line was whole
 	skipped  int
 	port     portLine
@@ -73,9 +72,14 @@ func (p *netParser) line(b []byte) error {
 		if p.records == 0 && p.l.no == 1 && bytes.HasPrefix(b, []byte("<!")) || bytes.HasPrefix(b, []byte("<html")) {
 			return noRecords(p.l)
 		}
-		return p.l.errorf(p.l.no, "this is the output of ibnetdiscover --diff: must be the fabric itself (run ibnetdiscover without --diff)")
-	case '#', ' ', '\t':
+		return diffError(p.l)
+	case '#':
 		return nil
+	case ' ', '\t': // a comment of -g, or a line that somebody indented
+		if b = bytes.TrimSpace(b); len(b) == 0 {
+			return nil
+		}
+		return p.line(b)
 	}
 	if p.idLine(b) || p.recordLine(b) || chassisLine(b) {
 		return nil
@@ -99,8 +103,7 @@ func (p *netParser) skip(b []byte) {
 	if p.l.open {
 		return
 	}
-	p.c.findings.add(topology.Finding{Code: CodeLineNotUnderstood, Severity: topology.Warning, Subject: fmt.Sprintf("%s:%d", p.l.name, p.l.no),
-		Message: fmt.Sprintf("line skipped: %q", clip(b)), Remedy: "must be a line of ibnetdiscover; cables and devices on it are missing"})
+	p.c.skipLine(p.l, b)
 }
 
 // idLine reads vendid=, devid=, sysimgguid= and the GUID line. A record starts with the first of them; an earlier record that
@@ -176,7 +179,7 @@ func (p *netParser) recordLine(b []byte) bool {
 	if p.pendingPort != 0 && p.pendingPort != guid {
 		p.c.portGUID(p.cur, 0, p.pendingPort)
 	}
-	p.pending, p.pendingPort, p.idLines, p.curPorts = device{}, 0, 0, 0
+	p.pending, p.pendingPort, p.idLines = device{}, 0, 0
 	p.records++
 	return true
 }
@@ -213,7 +216,6 @@ func (p *netParser) portLine(b []byte) {
 		p.c.findings.add(topology.Finding{Code: CodeLineNotUnderstood, Severity: topology.Warning, Subject: fmt.Sprintf("%s:%d", p.l.name, p.l.no),
 			Message: fmt.Sprintf("no width and speed such as 4xNDR in %q; the cable is kept without them", clip(b)), Remedy: "read the fabric again"})
 	}
-	p.curPorts++
 	peer := p.c.reference(q.peer, q.peerKind, q.desc)
 	p.c.claimPort(claim{dev: p.cur, peer: peer, port: q.number, peerPort: q.peerNumber, lanes: q.lanes, speeds: speeds(q.speed, 0)})
 	p.c.portGUID(p.cur, q.number, q.guid)
@@ -227,9 +229,17 @@ func (p *netParser) portLine(b []byte) {
 func (p *netParser) atEnd() {
 	if p.idLines > 0 || p.l.open && !p.complete {
 		p.c.cut = true
-		return
 	}
-	p.c.lastRecord, p.c.lastPorts = p.cur, p.curPorts
+}
+
+func diffError(l *lines) error {
+	return l.errorf(l.no, "this is the output of --diff: must be the fabric itself (run the tool without --diff)")
+}
+
+// skipLine names a line that no reader understands.
+func (c *collector) skipLine(l *lines, b []byte) {
+	c.findings.add(topology.Finding{Code: CodeLineNotUnderstood, Severity: topology.Warning, Subject: fmt.Sprintf("%s:%d", l.name, l.no),
+		Message: fmt.Sprintf("line skipped: %q", clip(b)), Remedy: "must be a line of ibnetdiscover or iblinkinfo; what stands on it is missing"})
 }
 
 // clip bounds what a message quotes.

@@ -31,8 +31,36 @@ func Read(r io.Reader, name string) (*topology.FabricReport, error) {
 			return nil, err
 		}
 		return report, nil
+	case looksLikeLinkInfo(head):
+		return ParseIblinkinfo(br, name)
+	case looksLikePorts(head):
+		return ParsePorts(br, name)
 	}
 	return ParseIbnetdiscover(br, name)
+}
+
+// firstLine gives the first line that is no comment, and all that follows.
+func firstLine(head []byte) (line, rest []byte) {
+	for len(head) > 0 {
+		line, head, _ = bytes.Cut(head, []byte("\n"))
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return line, head
+		}
+	}
+	return nil, nil
+}
+
+func looksLikeLinkInfo(head []byte) bool {
+	return bytes.Contains(head, []byte("==(")) && bytes.Contains(head, []byte(")==>")) || bytes.Contains(head, []byte(" VL_Stall:"))
+}
+
+func looksLikePorts(head []byte) bool {
+	line, _ := firstLine(head)
+	if len(line) < 3 || line[2] != ' ' {
+		return false
+	}
+	_, _, _, guid, _, ok := portsEnd(line)
+	return ok && guid != 0
 }
 
 // plain unpacks gzip.
