@@ -80,7 +80,7 @@ func TestDiff(t *testing.T) {
 	now := build(t, topology.BuildOptions{}, synth(t, "leaf:2 node:4 rail:2 spine:2", topology.Fault{Kind: "slow", Count: 1}))
 	want := []topology.Change{
 		{Kind: "changed", What: "node", Subject: "node0004", Message: "share: 1 -> 0.5; state: unmeasured -> degraded"},
-		{Kind: "changed", What: "link", Subject: "", Message: "nominalBandwidthBytesPerSecond: 5e+10 -> 2.5e+10; health: none -> 0.5; state: unmeasured -> degraded"},
+		{Kind: "changed", What: "link", Subject: "node0004/mlx5_1 - leaf3", Message: "nominalBandwidthBytesPerSecond: 5e+10 -> 2.5e+10; health: none -> 0.5; state: unmeasured -> degraded"},
 	}
 	if diff := cmp.Diff(want, topology.Diff(old, now)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
