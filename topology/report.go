@@ -62,9 +62,10 @@ type FabricDevice struct {
 	GUID            GUID       `json:"guid,omitempty" yaml:"guid,omitempty"`                       // node GUID; the smallest port GUID when the source prints no other
 	SystemImageGUID GUID       `json:"systemImageGuid,omitempty" yaml:"systemImageGuid,omitempty"` // joins the ports of one card or box
 	Kind            DeviceKind `json:"kind" yaml:"kind"`
-	Description     string     `json:"description,omitempty" yaml:"description,omitempty"` // NodeDescription as reported, cleaned of control bytes
-	Name            string     `json:"name,omitempty" yaml:"name,omitempty"`               // for a switch: given name; for an adapter: device name ("mlx5_0"), when the source knows it
-	Host            string     `json:"host,omitempty" yaml:"host,omitempty"`               // for an adapter: host name, when the source knows it; otherwise Build reads Description
+	Description     string     `json:"description,omitempty" yaml:"description,omitempty"`   // NodeDescription as reported, cleaned of control bytes
+	Name            string     `json:"name,omitempty" yaml:"name,omitempty"`                 // for a switch: given name; for an adapter: device name ("mlx5_0"), when the source knows it
+	Host            string     `json:"host,omitempty" yaml:"host,omitempty"`                 // for an adapter: host name, when the source knows it; otherwise Build reads Description
+	NVLinkDomain    string     `json:"nvlinkDomain,omitempty" yaml:"nvlinkDomain,omitempty"` // for an adapter: NVLink domain of its host, when labels say it
 	Model           string     `json:"model,omitempty" yaml:"model,omitempty"`
 	VendorID        uint32     `json:"vendorId,omitempty" yaml:"vendorId,omitempty"`
 	DeviceID        uint32     `json:"deviceId,omitempty" yaml:"deviceId,omitempty"`

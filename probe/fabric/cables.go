@@ -217,9 +217,7 @@ func (m *claims) matchLeft(r *topology.FabricReport) {
 func (m *claims) oneSided(r *topology.FabricReport, d int32, cl *claim) {
 	l := topology.FabricLink{A: topology.FabricEnd{Device: d, Port: int32(cl.port)}, B: topology.FabricEnd{Device: cl.peer, Port: int32(cl.peerPort)}, OneSided: true}
 	if m.taken[l.A] || m.taken[l.B] {
-		m.c.findings.add(topology.Finding{Code: CodeConflictingCables, Severity: topology.Warning, Subject: endSubject(r, l.A),
-			Message: fmt.Sprintf("is printed as cabled to %s, but one of the two ports has another cable; this one is left out", endSubject(r, l.B)),
-			Remedy:  "read the fabric again when no cable is being moved"})
+		m.c.findings.add(conflictFinding(r, l))
 		return
 	}
 	m.taken[l.A], m.taken[l.B] = true, true
@@ -237,6 +235,12 @@ func (m *claims) oneSided(r *topology.FabricReport, d int32, cl *claim) {
 		m.late = true
 	}
 	r.Links = append(r.Links, l)
+}
+
+func conflictFinding(r *topology.FabricReport, l topology.FabricLink) topology.Finding {
+	return topology.Finding{Code: CodeConflictingCables, Severity: topology.Warning, Subject: endSubject(r, l.A),
+		Message: fmt.Sprintf("is printed as cabled to %s, but one of the two ports has another cable; this one is left out", endSubject(r, l.B)),
+		Remedy:  "read the fabric again when no cable is being moved"}
 }
 
 // noteMissing counts the ports that a record lacks at its end. Two of them, and the input was most likely cut there.

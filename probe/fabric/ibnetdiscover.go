@@ -69,10 +69,9 @@ func (p *netParser) line(b []byte) error {
 		p.portLine(b)
 		return nil
 	case '<', '>':
-		if p.records == 0 && p.l.no == 1 && bytes.HasPrefix(b, []byte("<!")) || bytes.HasPrefix(b, []byte("<html")) {
-			return noRecords(p.l)
+		if len(b) > 1 && b[1] == ' ' {
+			return diffError(p.l)
 		}
-		return diffError(p.l)
 	case '#':
 		return nil
 	case ' ', '\t': // a comment of -g, or a line that somebody indented

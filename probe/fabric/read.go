@@ -14,7 +14,8 @@ import (
 const sniffBytes = 16 << 10
 
 // Read reads a fabric in any form that this package knows and tells them apart by content, gzip or plain: a FabricReport
-// document, ibnetdiscover, iblinkinfo, a static file. Name stands in messages.
+// document, ibnetdiscover (plain, -p), iblinkinfo (plain, -l), a static file, a Kubernetes node list (with the preset that its
+// labels suggest). Name stands in messages.
 func Read(r io.Reader, name string) (*topology.FabricReport, error) {
 	br, err := plain(r, name)
 	if err != nil {
@@ -31,6 +32,10 @@ func Read(r io.Reader, name string) (*topology.FabricReport, error) {
 			return nil, err
 		}
 		return report, nil
+	case isStatic(head):
+		return Static(br, name)
+	case isNodeList(head):
+		return Labels(br, name, AutoPreset)
 	case looksLikeLinkInfo(head):
 		return ParseIblinkinfo(br, name)
 	case looksLikePorts(head):
@@ -39,15 +44,30 @@ func Read(r io.Reader, name string) (*topology.FabricReport, error) {
 	return ParseIbnetdiscover(br, name)
 }
 
-// firstLine gives the first line that is no comment, and all that follows.
-func firstLine(head []byte) (line, rest []byte) {
+// isStatic looks for our own YAML: its kind, or one of its two lists at the beginning of a line.
+func isStatic(head []byte) bool {
+	for line := range bytes.Lines(head) {
+		if bytes.HasPrefix(line, []byte("switches:")) || bytes.HasPrefix(line, []byte("hosts:")) ||
+			bytes.HasPrefix(line, []byte("kind:")) && bytes.Contains(line, []byte(KindStaticFabric)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNodeList(head []byte) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) && (bytes.Contains(head, []byte(`"items"`)) || bytes.Contains(head, []byte(`"Node"`)))
+}
+
+// firstLine gives the first line that is no comment.
+func firstLine(head []byte) (line []byte) {
 	for len(head) > 0 {
 		line, head, _ = bytes.Cut(head, []byte("\n"))
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
-			return line, head
+			return line
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 func looksLikeLinkInfo(head []byte) bool {
@@ -55,7 +75,7 @@ func looksLikeLinkInfo(head []byte) bool {
 }
 
 func looksLikePorts(head []byte) bool {
-	line, _ := firstLine(head)
+	line := firstLine(head)
 	if len(line) < 3 || line[2] != ' ' {
 		return false
 	}
