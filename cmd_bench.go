@@ -1,14 +1,10 @@
 package main
 
-import (
-	"errors"
+import "github.com/spf13/cobra"
 
-	"github.com/spf13/cobra"
-)
-
-// newBenchCmd is a place holder.
+// newBenchCmd holds the commands that measure railmap itself: one line for each.
 func newBenchCmd(e *env) *cobra.Command {
-	return &cobra.Command{Use: "bench", Short: "Measure railmap itself", RunE: func(*cobra.Command, []string) error {
-		return errors.New("bench: not built yet")
-	}}
+	return newGroup("bench", "Measure railmap itself",
+		newBenchNCCLCmd(e),
+	)
 }

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/railmap/railmap/topology/nccl"
+)
+
+// readTableFile reads a whole file by one of the package's table readers.
+func readTableFile[T any](e *env, path string, read func(io.Reader) ([]T, error)) ([]T, error) {
+	f, err := openInput(e, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rows, err := read(f)
+	if err != nil {
+		return nil, withCode(exitUsage, fmt.Errorf("%s: %w", path, err))
+	}
+	return rows, nil
+}
+
+// readXMLFile reads an NCCL topology document; "-" is standard input.
+func readXMLFile(e *env, path string) (*nccl.XML, error) {
+	f, err := openInput(e, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	x, err := nccl.ReadXML(f)
+	if err != nil {
+		return nil, withCode(exitUsage, fmt.Errorf("%s: %w", path, err))
+	}
+	return x, nil
+}
