@@ -1,14 +1,17 @@
 package main
 
-import (
-	"errors"
+import "github.com/spf13/cobra"
 
-	"github.com/spf13/cobra"
-)
-
-// newTopologyCmd is a place holder.
+// newTopologyCmd groups what makes and reads the map.
 func newTopologyCmd(e *env) *cobra.Command {
-	return &cobra.Command{Use: "topology", Short: "Build and read the map", RunE: func(*cobra.Command, []string) error {
-		return errors.New("topology: not built yet")
-	}}
+	return newGroup("topology", "Build and read the map of the cluster",
+		newTopologyBuildCmd(e),
+		newTopologyShowCmd(e),
+		newTopologyMatrixCmd(e),
+		newTopologyLinksCmd(e),
+		newTopologyFindingsCmd(e),
+		newTopologyDiffCmd(e),
+		newTopologyValidateCmd(e),
+		newTopologySynthCmd(e),
+	)
 }

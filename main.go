@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -55,10 +56,11 @@ func run(ctx context.Context, e *env, args []string) exitCode {
 	return code
 }
 
-// printError writes one "railmap: ..." line for each line of the message. An error without text only carries a code.
+// printError writes "railmap: ..."; further problems of a joined error are indented. An error without text only carries a
+// code.
 func printError(w io.Writer, err error) {
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(w, "railmap: %s\n", msg)
+		fmt.Fprintf(w, "railmap: %s\n", strings.ReplaceAll(msg, "\n", "\n  "))
 	}
 	if hint, ok := errors.AsType[*usageError](err); ok && hint.command != "" {
 		fmt.Fprintf(w, "See '%s --help'.\n", hint.command)

@@ -41,9 +41,8 @@ func newRootCmd(e *env, started func()) *cobra.Command {
 	root.SetIn(e.stdin)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
-	root.PersistentPreRun = func(*cobra.Command, []string) { started() }
 	root.InitDefaultHelpCmd()
-	finish(root)
+	finish(root, started)
 	return root
 }
 
@@ -54,8 +53,9 @@ func newGroup(use, short string, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// finish gives every command of the tree the same manners.
-func finish(c *cobra.Command) {
+// finish gives every command of the tree the same manners. Started is called when flags and arguments are accepted, right
+// before the work (cobra checks required flags after all its other hooks).
+func finish(c *cobra.Command, started func()) {
 	c.SilenceErrors, c.SilenceUsage, c.DisableAutoGenTag = true, true, true
 	c.SuggestionsMinimumDistance = 2
 	c.SetFlagErrorFunc(flagError)
@@ -71,8 +71,14 @@ func finish(c *cobra.Command) {
 			return nil
 		}
 	}
+	if run := c.RunE; run != nil {
+		c.RunE = func(c *cobra.Command, a []string) error {
+			started()
+			return run(c, a)
+		}
+	}
 	for _, sub := range c.Commands() {
-		finish(sub)
+		finish(sub, started)
 	}
 }
 

@@ -172,7 +172,15 @@ func newLevelFinder(t *Topology) *levelFinder {
 
 // common is the level of the lowest common group of two nodes, "" when nothing joins them.
 func (f *levelFinder) common(x, y int) string {
-	g, h := f.group[x], f.group[y]
+	g := f.commonGroup(f.group[x], f.group[y])
+	if g < 0 {
+		return ""
+	}
+	return f.tree.Groups[g].Level
+}
+
+// commonGroup is the lowest group above (or equal to) two groups, -1 when nothing joins them.
+func (f *levelFinder) commonGroup(g, h int) int {
 	for g >= 0 && h >= 0 && g != h {
 		if f.depth[g] >= f.depth[h] {
 			g = f.up[g]
@@ -181,7 +189,7 @@ func (f *levelFinder) common(x, y int) string {
 		}
 	}
 	if g < 0 || h < 0 {
-		return ""
+		return -1
 	}
-	return f.tree.Groups[g].Level
+	return g
 }
