@@ -86,12 +86,19 @@ type GPU struct {
 	Fabric             *NVLinkFabric `json:"fabric,omitempty" yaml:"fabric,omitempty"`
 	Peers              []GPUPeer     `json:"peers,omitempty" yaml:"peers,omitempty"`           // what the driver says about direct access, by GPU
 	C2CEnabled         *bool         `json:"c2cEnabled,omitempty" yaml:"c2cEnabled,omitempty"` // NVLink-C2C to the processor
+	C2CLinks           *C2CLinks     `json:"c2cLinks,omitempty" yaml:"c2cLinks,omitempty"`     // where the driver counts them
 	MIGEnabled         *bool         `json:"migEnabled,omitempty" yaml:"migEnabled,omitempty"`
 	RemappedRows       *RemappedRows `json:"remappedRows,omitempty" yaml:"remappedRows,omitempty"`
 	ThrottleReasons    []string      `json:"throttleReasons,omitempty" yaml:"throttleReasons,omitempty"`
 	ProcessCount       *int          `json:"processCount,omitempty" yaml:"processCount,omitempty"`
 	PCIeReplays        *uint64       `json:"pcieReplays,omitempty" yaml:"pcieReplays,omitempty"`
 	TemperatureCelsius *int          `json:"temperatureCelsius,omitempty" yaml:"temperatureCelsius,omitempty"`
+}
+
+// C2CLinks are the chip-to-chip links of a GPU to its processor; the bandwidth is that of one link, one way.
+type C2CLinks struct {
+	Count                   int     `json:"count" yaml:"count"`
+	BandwidthBytesPerSecond float64 `json:"bandwidthBytesPerSecond" yaml:"bandwidthBytesPerSecond"`
 }
 
 // GPUPeer says whether one GPU can read another's memory directly: P2P is "ok" or the driver's reason why not.
