@@ -17,17 +17,17 @@ type Machine struct {
 	FarBandwidth    float64 // the same to a far NUMA node
 	UplinkBandwidth float64 // bytes per second that all GPUs of one switch share towards the host, one way
 	PeerBandwidth   float64 // bytes per second between two GPUs, one way
-	SlowPairs       []Pair
+	Pairs           []Pair
 	HostLatency     float64 // seconds of one access from a GPU to host memory
 	PeerLatency     float64 // seconds of one access from a GPU to another's memory
 	LocalLatency    float64 // seconds of one access from a GPU to its own memory
 	NCCLBandwidth   float64 // bus bandwidth that the fake libnccl keeps up, bytes per second; 0 = the library is missing
 
-	ClusterUUID string // NVLink domain of all GPUs, 32 hexadecimal digits; "" = not supported
-	Faults      []string
+	ClusterUUID string   // NVLink domain of all GPUs, 32 hexadecimal digits; "" = not supported
+	Faults      []string // lines for the fake driver: "fault CALL NTH CODE", "fault CALL NTH 0 hang", "nopeer", "nokernel", "nowait"
 }
 
-// Pair is a pair of GPUs whose link is slow, in both directions.
+// Pair is a pair of GPUs with a bandwidth of its own, in both directions.
 type Pair struct {
 	A, B      int
 	Bandwidth float64 // bytes per second, one way
@@ -66,8 +66,9 @@ type GPU struct {
 	Capability       [2]int
 	MemoryBytes      uint64
 	NUMA             int
-	Generation       int
-	IdleGeneration   int // what the link shows until the GPU is used; 0 = the same
+	Generation       int // of the PCIe link when the GPU works
+	MaxGeneration    int // 0 = Generation
+	IdleGeneration   int // what the link shows until the GPU is used; 0 = Generation
 	Width, MaxWidth  int
 	Links            []Link
 	Clique           uint32

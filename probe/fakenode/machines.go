@@ -81,7 +81,7 @@ func (m *Machine) addNVSwitches(switches, n int) {
 func A100x4PCIe() *Machine {
 	m := &Machine{Name: "gpu-0002", Product: "Fake PCIe GPU server", Arch: "x86_64", NUMA: 2, CPUs: 8,
 		HostBandwidth: 24.5e9, FarBandwidth: 21e9, UplinkBandwidth: 25e9, PeerBandwidth: 21e9,
-		SlowPairs:   []Pair{{0, 1, 274e9}, {2, 3, 274e9}}, // faster in fact: bridged
+		Pairs:       []Pair{{0, 1, 274e9}, {2, 3, 274e9}},
 		HostLatency: 900e-9, PeerLatency: 1.4e-6, LocalLatency: 330e-9, NCCLBandwidth: 25e9}
 	for socket := range 2 {
 		a, b := link("", gpuClass, nvidia, "0x20b5", gen4, 16, socket), link("", gpuClass, nvidia, "0x20b5", gen4, 16, socket)
