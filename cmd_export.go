@@ -15,6 +15,11 @@ func newExportCmd(e *env) *cobra.Command {
 	return newGroup("export", "Write what schedulers and NCCL read",
 		newExportSlurmCmd(e),
 		newExportKubernetesCmd(e),
+		newExportKueueCmd(e),
+		newExportVolcanoCmd(e),
+		newExportKAICmd(e),
+		newExportKoordinatorCmd(e),
+		newExportNFDCmd(e),
 	)
 }
 

@@ -2,13 +2,206 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/railmap/railmap/exporters"
+	"github.com/railmap/railmap/exporters/kubernetes"
+	"github.com/railmap/railmap/topology"
 )
 
-// newExportKubernetesCmd is a place holder.
+// kubernetesOptions are the flags of the exporters for Kubernetes. Each command shows those that its target reads.
+type kubernetesOptions struct {
+	exportOptions
+	kubernetes.Options
+	namespace string
+	node      string
+	expiry    string
+}
+
+// addPreset adds the flags that choose the label keys.
+func (o *kubernetesOptions) addPreset(c *cobra.Command) {
+	var names []string
+	for _, p := range kubernetes.Presets() {
+		names = append(names, p.Name)
+	}
+	f := c.Flags()
+	f.StringVar(&o.Preset, "preset", kubernetes.DefaultPreset, "label keys: "+strings.Join(names, ", ")+", or keys=KEY,KEY,... from coarse to fine")
+	f.StringVar(&o.TierPrefix, "tier-prefix", "", "prefix of the keys of a preset with numbered tiers (soperator, topograph-v1)")
+	f.StringVar(&o.Name, "name", kubernetes.DefaultName, "name of the fabric in labels and objects")
+}
+
+// newExportKubernetesCmd writes node labels.
 func newExportKubernetesCmd(e *env) *cobra.Command {
-	return &cobra.Command{Use: "kubernetes", Short: "Write node label patches and affinities", RunE: func(*cobra.Command, []string) error {
-		return errors.New("kubernetes: not built yet")
-	}}
+	var o kubernetesOptions
+	c := &cobra.Command{
+		Use:   "kubernetes",
+		Short: "Write the labels of the nodes",
+		Long: `Kubernetes writes one document per node with its labels: every level of the map under the keys of a preset, the place in
+ring order, and what was measured as integers for nodeAffinity with Gt. Every node has every level, because schedulers do not
+see a node that lacks one; a node outside the fabric gets values that no other node has. Measured values move in steps of 5 %
+with hysteresis against the file that is there.`,
+		Example: `  railmap export kubernetes -t map.yaml --preset topograph-v1 --out gitops/nodes
+  railmap export kubernetes -t map.yaml --out - | kubectl apply --server-side --field-manager=railmap-topology -f -
+  railmap export kubernetes -t map.yaml --out gitops/nodes --check`,
+		RunE: func(*cobra.Command, []string) error {
+			return o.run(e, "kubernetes", func(t *topology.Topology) ([]exporters.File, error) {
+				o.Previous = o.previous(e, kubernetes.LabelsName)
+				return kubernetes.Labels(t, o.Options)
+			})
+		},
+	}
+	o.addPreset(c)
+	o.addFlags(c)
+	return c
+}
+
+// newExportKueueCmd writes Kueue's objects.
+func newExportKueueCmd(e *env) *cobra.Command {
+	var o kubernetesOptions
+	c := &cobra.Command{
+		Use:   "kueue",
+		Short: "Write Kueue's Topology and ResourceFlavor",
+		RunE: func(*cobra.Command, []string) error {
+			return o.run(e, "kueue", func(t *topology.Topology) ([]exporters.File, error) { return kubernetes.Kueue(t, o.Options) })
+		},
+	}
+	o.addPreset(c)
+	f := c.Flags()
+	f.StringVar(&o.Flavor, "flavor", kubernetes.DefaultFlavor, "name of the ResourceFlavor")
+	f.StringArrayVar(&o.FlavorLabels, "node-label", nil, "KEY=VALUE that selects the nodes of the flavor; may be repeated (default: the nodes of the fabric)")
+	f.BoolVar(&o.SkipOrder, "skip-order", false, "leave the ring order out of the levels")
+	o.addFlags(c)
+	return c
+}
+
+// newExportVolcanoCmd writes Volcano's objects.
+func newExportVolcanoCmd(e *env) *cobra.Command {
+	var o kubernetesOptions
+	c := &cobra.Command{
+		Use:   "volcano",
+		Short: "Write Volcano's HyperNodes",
+		RunE: func(*cobra.Command, []string) error {
+			return o.run(e, "volcano", func(t *topology.Topology) ([]exporters.File, error) { return kubernetes.Volcano(t, o.Options) })
+		},
+	}
+	o.addPreset(c)
+	c.Flags().BoolVar(&o.KeepTiers, "keep-tiers", false, "give degraded groups the tier of healthy ones")
+	o.addFlags(c)
+	return c
+}
+
+// newExportKAICmd writes KAI's object.
+func newExportKAICmd(e *env) *cobra.Command {
+	var o kubernetesOptions
+	c := &cobra.Command{
+		Use:   "kai",
+		Short: "Write KAI's Topology",
+		RunE: func(*cobra.Command, []string) error {
+			return o.run(e, "kai", func(t *topology.Topology) ([]exporters.File, error) { return kubernetes.KAI(t, o.Options) })
+		},
+	}
+	o.addPreset(c)
+	o.addFlags(c)
+	return c
+}
+
+// newExportKoordinatorCmd writes Koordinator's object.
+func newExportKoordinatorCmd(e *env) *cobra.Command {
+	var o kubernetesOptions
+	c := &cobra.Command{
+		Use:   "koordinator",
+		Short: "Write Koordinator's ClusterNetworkTopology",
+		RunE: func(*cobra.Command, []string) error {
+			return o.run(e, "koordinator", func(t *topology.Topology) ([]exporters.File, error) {
+				return kubernetes.Koordinator(t, o.Options)
+			})
+		},
+	}
+	o.addPreset(c)
+	o.addFlags(c)
+	return c
+}
+
+// newExportNFDCmd writes what node feature discovery reads.
+func newExportNFDCmd(e *env) *cobra.Command {
+	var o kubernetesOptions
+	c := &cobra.Command{
+		Use:   "nfd",
+		Short: "Write features for node feature discovery",
+		Long: `Nfd writes one NodeFeature object per node; nfd-master turns them into labels. With --node it writes the feature file of
+that node instead, for /etc/kubernetes/node-feature-discovery/features.d, which needs no right on the API server.`,
+		RunE: func(*cobra.Command, []string) error {
+			return o.run(e, "nfd", func(t *topology.Topology) ([]exporters.File, error) { return o.renderNFD(e, t) })
+		},
+	}
+	o.addPreset(c)
+	f := c.Flags()
+	f.StringVar(&o.namespace, "namespace", "node-feature-discovery", "namespace of NFD")
+	f.StringVar(&o.node, "node", "", "write the feature file of this node")
+	f.StringVar(&o.expiry, "expiry", "", "with --node: time after which NFD drops the features, for example 2026-12-01T10:00:00Z")
+	o.addFlags(c)
+	return c
+}
+
+func (o *kubernetesOptions) renderNFD(e *env, t *topology.Topology) ([]exporters.File, error) {
+	if o.node == "" {
+		if o.expiry != "" {
+			return nil, errors.New("--expiry goes with --node: NodeFeature objects do not expire")
+		}
+		o.Previous = o.previous(e, kubernetes.NFDObjectsName)
+		return kubernetes.NFDObjects(t, o.namespace, o.Options)
+	}
+	var expiry time.Time
+	if o.expiry != "" {
+		var err error
+		if expiry, err = time.Parse(time.RFC3339, o.expiry); err != nil {
+			return nil, fmt.Errorf("--expiry %q: must look like 2026-12-01T10:00:00Z", o.expiry)
+		}
+	}
+	return kubernetes.NFDFile(t, o.node, expiry, o.Options)
+}
+
+// run reads the map, renders and delivers. On standard output the kustomization is left out, so that kubectl reads the rest.
+func (o *kubernetesOptions) run(e *env, target string, render func(*topology.Topology) ([]exporters.File, error)) error {
+	t, err := o.read(e)
+	if err != nil {
+		return err
+	}
+	files, err := render(t)
+	if err != nil {
+		return withCode(exitUsage, err)
+	}
+	if o.out == "-" {
+		files = slices.DeleteFunc(files, func(f exporters.File) bool { return f.Name == kubernetes.KustomizationName })
+	}
+	return o.deliver(e, target, files)
+}
+
+// previous reads the labels that are in force from the file that will be replaced. Without a readable one, measured values
+// start anew.
+func (o *kubernetesOptions) previous(e *env, name string) map[string]map[string]string {
+	if o.out == "-" {
+		return nil
+	}
+	path := filepath.Join(o.out, name)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var labels map[string]map[string]string
+	if err == nil {
+		labels, err = kubernetes.ReadLabels(data)
+	}
+	if err != nil {
+		fmt.Fprintf(e.stderr, "%s: %v: measured values are rounded without the present ones\n", path, err)
+	}
+	return labels
 }

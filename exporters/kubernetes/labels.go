@@ -26,6 +26,46 @@ type Options struct {
 	// Previous are the labels that are in force (node -> key -> value, see ReadLabels): a measured value moves only when it
 	// leaves its bucket. nil = none.
 	Previous map[string]map[string]string
+	// Name is the name of the fabric, "" = DefaultName: the value of FabricKey and the name of topology objects.
+	Name string
+	// Flavor is the name of Kueue's ResourceFlavor, "" = DefaultFlavor; FlavorLabels select its nodes, each "KEY=VALUE"; none =
+	// the nodes that carry FabricKey.
+	Flavor       string
+	FlavorLabels []string
+	// SkipOrder leaves the ring order out of Kueue's levels: Kueue then orders the nodes of a leaf by host name.
+	SkipOrder bool
+	// KeepTiers gives a degraded group the Volcano tier of the healthy ones instead of the next slower one.
+	KeepTiers bool
+}
+
+// Names that are used when Options give none.
+const (
+	DefaultName   = "fabric"
+	DefaultFlavor = "gpu"
+)
+
+// FabricKey marks the nodes that are in the fabric's tree, with the name of the fabric as value. A node outside has every level
+// (with values of its own) but not this label, so a flavor that selects it takes no node that the fabric does not reach.
+const FabricKey = "railmap.dev/fabric"
+
+// complete checks the options and fills in what they leave open.
+func (o Options) complete() (Options, Preset, error) {
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if o.Flavor == "" {
+		o.Flavor = DefaultFlavor
+	}
+	for _, name := range []string{o.Name, o.Flavor} {
+		if !isSubdomain(name) || len(name) > maxLabelValue {
+			return o, Preset{}, fmt.Errorf("name %q: must be a DNS name of at most %d lower-case letters, digits, '-' and '.'", name, maxLabelValue)
+		}
+	}
+	preset, err := FindPreset(o.Preset)
+	if err == nil && o.TierPrefix != "" {
+		preset, err = preset.withPrefix(o.TierPrefix)
+	}
+	return o, preset, err
 }
 
 // Labels gives one document per node that holds the labels of all levels, the ring order and the measured integers, for
@@ -64,14 +104,9 @@ type row struct {
 
 // labelRows computes the labels of all nodes, sorted by node name.
 func labelRows(flat exporters.Flat, opts Options) ([]row, error) {
-	preset, err := FindPreset(opts.Preset)
+	opts, preset, err := opts.complete()
 	if err != nil {
 		return nil, err
-	}
-	if opts.TierPrefix != "" {
-		if preset, err = preset.withPrefix(opts.TierPrefix); err != nil {
-			return nil, err
-		}
 	}
 	tab, err := newTable(flat, preset)
 	if err != nil {
@@ -90,6 +125,9 @@ func labelRows(flat exporters.Flat, opts Options) ([]row, error) {
 		errs = append(errs, err)
 		labels := tab.labels(n, name)
 		labels = append(labels, label{OrderKey, fmt.Sprintf("%0*d", width, i)})
+		if n.Attached() {
+			labels = append(labels, label{FabricKey, opts.Name})
+		}
 		labels = append(labels, measuredLabels(n.Node, opts.Previous[name])...)
 		slices.SortFunc(labels, func(a, b label) int { return strings.Compare(a.key, b.key) })
 		rows = append(rows, row{name, labels})

@@ -23,7 +23,7 @@ const (
 // writes them or as "kubectl get nodes -o yaml --show-managed-fields" prints them, and the topology objects of Kueue, Volcano,
 // KAI and Koordinator. Problems stand in line order.
 func Lint(data []byte) []exporters.Problem {
-	l := linter{known: map[string]bool{}, levels: newLevelKeySet()}
+	l := linter{known: map[string]bool{}, levels: newLevelKeySet(), hyper: map[string]hyperNode{}}
 	if len(data) > MaxLintBytes {
 		l.Errorf(0, "document", "the file has %d bytes: must have at most %d", len(data), MaxLintBytes)
 		return l.Problems
@@ -37,6 +37,7 @@ func Lint(data []byte) []exporters.Problem {
 		l.document(doc)
 	}
 	l.labels()
+	l.hyperNodes()
 	return l.Sorted()
 }
 
@@ -44,7 +45,8 @@ func Lint(data []byte) []exporters.Problem {
 type linter struct {
 	exporters.Problems
 	nodes  []lintNode
-	known  map[string]bool // node names
+	known  map[string]bool // names of nodes, and of objects behind their kind
+	hyper  map[string]hyperNode
 	levels levelKeySet
 }
 
@@ -101,6 +103,8 @@ func (l *linter) document(doc *yaml.Node) {
 		}
 	case kind == "Node" && version == "v1":
 		l.node(doc)
+	default:
+		l.object(doc, version+" "+kind)
 	}
 }
 

@@ -186,7 +186,7 @@ func newLevelKeySet() levelKeySet {
 			set.prefixes = append(set.prefixes, p.Tier+p.LevelPrefix)
 		}
 	}
-	for _, k := range append(integerKeys(), OrderKey) {
+	for _, k := range append(integerKeys(), OrderKey, FabricKey) {
 		set.exact[k] = false
 	}
 	delete(set.exact, "")

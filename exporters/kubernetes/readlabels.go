@@ -13,8 +13,8 @@ import (
 // MaxLabelBytes bounds a file of node labels that is read back; 16,384 nodes with ten labels are 10 MB.
 const MaxLabelBytes = 256 << 20
 
-// ReadLabels reads the labels of nodes from documents that Labels wrote, or from any stream of Node and List documents in YAML
-// or JSON (kubectl get nodes -o yaml): node -> key -> value. Documents of other kinds are passed over. Errors name the line.
+// ReadLabels reads the labels of nodes from documents that Labels wrote, or from any stream of Node, NodeFeature and List
+// documents in YAML or JSON (kubectl get nodes -o yaml): node -> key -> value. Documents of other kinds are passed over. Errors name the line.
 func ReadLabels(data []byte) (map[string]map[string]string, error) {
 	if len(data) > MaxLabelBytes {
 		return nil, fmt.Errorf("node labels: %d bytes are too many: must be at most %d", len(data), MaxLabelBytes)
@@ -34,14 +34,17 @@ func ReadLabels(data []byte) (map[string]map[string]string, error) {
 			return nil, fmt.Errorf("node labels: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		for _, n := range append(doc.Items, doc) {
-			if n.Kind == "Node" && n.Metadata.Name != "" {
+			switch {
+			case n.Kind == "Node" && n.Metadata.Name != "":
 				labels[n.Metadata.Name] = n.Metadata.Labels
+			case n.Kind == "NodeFeature" && n.Metadata.Labels[nfdNodeKey] != "":
+				labels[n.Metadata.Labels[nfdNodeKey]] = n.Spec.Labels
 			}
 		}
 	}
 }
 
-// nodeDocument is what is read of a Node, or of a List of nodes.
+// nodeDocument is what is read of a Node, of a NodeFeature, or of a List of them.
 type nodeDocument struct {
 	Kind     string         `yaml:"kind"`
 	Items    []nodeDocument `yaml:"items"`
@@ -49,6 +52,9 @@ type nodeDocument struct {
 		Name   string            `yaml:"name"`
 		Labels map[string]string `yaml:"labels"`
 	} `yaml:"metadata"`
+	Spec struct {
+		Labels map[string]string `yaml:"labels"`
+	} `yaml:"spec"`
 }
 
 // readOwn reads exactly what writeNode writes, some hundred times faster than a YAML decoder; anything else is not ok.
