@@ -1,8 +1,6 @@
 package nccl
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"sync"
 )
@@ -65,22 +63,18 @@ func (x *XML) slowNIC() string {
 	return fmt.Sprintf("%s at %g Gb/s, others at %g", slow.name, float64(slow.speed)/1000, float64(fastest)/1000)
 }
 
-// Models keeps one NodeModel per hardware: nodes whose documents are the same share a model. It is safe for use by many
+// Models keeps one NodeModel per hardware: nodes whose documents have the same digest share a model. It is safe for use by many
 // goroutines; two that ask for the same new hardware at once may both search, and one result is kept.
 type Models struct {
 	Options Options
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte]*NodeModel
+	known map[string]*NodeModel
 }
 
 // Get returns the model of a complete document. Name is used for new hardware only; "" takes the digest.
 func (m *Models) Get(name string, x *XML) (*NodeModel, error) {
-	var b bytes.Buffer
-	if err := x.Write(&b); err != nil {
-		return nil, err
-	}
-	digest := sha256.Sum256(b.Bytes())
+	digest := x.Digest()
 	m.mu.Lock()
 	found := m.known[digest]
 	m.mu.Unlock()
@@ -88,7 +82,7 @@ func (m *Models) Get(name string, x *XML) (*NodeModel, error) {
 		return found, nil
 	}
 	if name == "" {
-		name = fmt.Sprintf("sha256:%x", digest[:8])
+		name = "sha256:" + digest[:16]
 	}
 	made, err := NewNodeModel(name, x, m.Options)
 	if err != nil {
@@ -97,7 +91,7 @@ func (m *Models) Get(name string, x *XML) (*NodeModel, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
-		m.known = make(map[[sha256.Size]byte]*NodeModel)
+		m.known = make(map[string]*NodeModel)
 	}
 	if found := m.known[digest]; found != nil {
 		return found, nil
