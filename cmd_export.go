@@ -49,15 +49,7 @@ func (o *exportOptions) read(e *env) (*topology.Topology, error) {
 	case o.check && o.out == "-":
 		return nil, usagef("--check compares with a folder: --out must not be - then")
 	}
-	var t topology.Topology
-	read := func() error { return topology.ReadFile(o.topology, &t) }
-	if o.topology == "-" {
-		read = func() error { return topology.Read(e.stdin, "standard input", &t) }
-	}
-	if err := read(); err != nil {
-		return nil, withCode(exitUsage, err)
-	}
-	return &t, nil
+	return readTopology(e, o.topology)
 }
 
 // deliver prints, checks or writes the rendered files of a target.

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railmap/railmap/exporters/slurm"
-	"github.com/railmap/railmap/topology"
 )
 
 // exportSlurmOptions are the flags of railmap export slurm.
@@ -52,12 +51,11 @@ func (o *exportSlurmOptions) run(e *env) error {
 	if o.base < 0 || o.base > 0 && o.plugin == string(slurm.TreeKind) {
 		return usagef("--base-size %d: must be above 0, and goes with --plugin block or yaml", o.base)
 	}
-	options := slurm.Options{Version: version, ManySwitches: o.force, BaseSize: o.base}
-	if o.nodes != "" {
-		if options.Nodes, err = topology.ParseHostlist(o.nodes); err != nil {
-			return usagef("--nodes: %w", err)
-		}
+	nodes, err := hostlistFlag("nodes", o.nodes)
+	if err != nil {
+		return err
 	}
+	options := slurm.Options{Version: version, Nodes: nodes, ManySwitches: o.force, BaseSize: o.base}
 	topo, err := o.read(e)
 	if err != nil {
 		return err
