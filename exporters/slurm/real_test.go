@@ -11,11 +11,6 @@ import (
 	"github.com/railmap/railmap/topology"
 )
 
-// futureNodes are nodes that need no slurmd: a controller loads its topology for them all the same.
-func futureNodes(names []string) string {
-	return "NodeName=" + topology.FoldHostlist(names) + " NodeAddr=127.0.0.1 CPUs=1 State=FUTURE"
-}
-
 // cluster is a map and the nodes of slurm.conf; nil: those of the map.
 type cluster struct {
 	topo  *topology.Topology
@@ -41,7 +36,7 @@ func fabricOf(t *testing.T, spec string, faults ...topology.Fault) cluster {
 }
 
 // load starts a controller with rendered files, includes the fragment, and returns what it complains of.
-func load(t *testing.T, s realSlurm, m cluster, kind Kind) (*controller, []string) {
+func load(t *testing.T, s realSlurm, m cluster, kind Kind) (testController, []string) {
 	t.Helper()
 	files, _, err := Render(m.topo, kind, m.options(s))
 	if err != nil {
@@ -119,7 +114,7 @@ func checkComplaints(t *testing.T, said []string, want string) {
 	}
 }
 
-func checkShown(t *testing.T, c *controller, want Config) {
+func checkShown(t *testing.T, c testController, want Config) {
 	t.Helper()
 	got, err := ParseShow([]byte(c.run(t, "scontrol", "show", "topology")))
 	if err != nil {
@@ -130,7 +125,7 @@ func checkShown(t *testing.T, c *controller, want Config) {
 	}
 }
 
-func checkTopoconf(t *testing.T, c *controller, topo *topology.Topology, o Options) {
+func checkTopoconf(t *testing.T, c testController, topo *topology.Topology, o Options) {
 	t.Helper()
 	files, _, err := YAML(topo, o)
 	if err != nil {
