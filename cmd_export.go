@@ -65,17 +65,26 @@ func (o *exportOptions) deliver(e *env, target string, files []exporters.File) e
 		fmt.Fprint(e.stdout, diff)
 		return withCode(exitDiffers, fmt.Errorf("%s is not what the map says: run the same command without --check to write it", o.out))
 	}
-	changes, err := exporters.Write(o.out, files, exporters.WriteOptions{Force: o.force, Target: target, ToolVersion: toolVersion()})
+	changes, err := exporters.Write(o.out, files, o.writeOptions(target))
 	if errors.Is(err, exporters.ErrRefused) {
 		return withCode(exitUsage, err)
 	}
 	if err != nil {
 		return err
 	}
+	printChanges(e, changes)
+	return nil
+}
+
+func (o *exportOptions) writeOptions(target string) exporters.WriteOptions {
+	return exporters.WriteOptions{Force: o.force, Target: target, ToolVersion: toolVersion()}
+}
+
+// printChanges tells on standard error what was written.
+func printChanges(e *env, changes []exporters.Change) {
 	for _, c := range changes {
 		fmt.Fprintln(e.stderr, c)
 	}
-	return nil
 }
 
 // printFiles writes files to stdout; several of them are told apart by a line with the name, as tail(1) does.

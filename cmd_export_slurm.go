@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/exporters/slurm"
 )
 
@@ -15,6 +18,9 @@ type exportSlurmOptions struct {
 	version string
 	nodes   string
 	base    int
+	verify  bool
+	apply   bool
+	root    string
 }
 
 // newExportSlurmCmd writes the topology files of Slurm.
@@ -28,44 +34,119 @@ slurm-topology.conf, which slurm.conf can include. Every file is checked first b
 bad one stops slurmctld at its next reconfigure; what an operator should know is told on standard error.
 
 Give the nodes of slurm.conf with --nodes (sinfo -h -o %N prints them): nodes that Slurm does not know are then left out,
-and nodes that the map does not know go to a leaf named unknown, so that no job loses its nodes.`,
+and nodes that the map does not know go to a leaf named unknown, so that no job loses its nodes.
+
+With --verify the installed slurmctld loads the files in a folder of its own first. With --apply the running controller
+is told to read them; when it does not take them, the old files come back.`,
 		Example: `  railmap export slurm -t map.yaml --out /etc/slurm --slurm-version 24.11
   railmap export slurm -t map.yaml --plugin block --out - --nodes "$(sinfo -h -o %N)"
+  railmap export slurm -t map.yaml --out /etc/slurm --apply
   railmap export slurm -t map.yaml --out gitops/slurm --check`,
-		RunE: func(*cobra.Command, []string) error { return o.run(e) },
+		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), e) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.plugin, "plugin", string(slurm.TreeKind), "tree, block or yaml")
-	f.StringVar(&o.version, "slurm-version", "", "release that reads the file, for example 24.11 (default: what all releases with the plugin read)")
+	f.StringVar(&o.version, "slurm-version", "", "release that reads the file, for example 24.11 (default: what all releases with the plugin read; with --verify or --apply the installed one)")
 	f.StringVar(&o.nodes, "nodes", "", "hostlist of the nodes of slurm.conf (default: the nodes of the map)")
 	f.IntVar(&o.base, "base-size", 0, "nodes of a base block (default: the smallest usable block)")
+	f.BoolVar(&o.verify, "verify", false, "let the installed slurmctld load the files before they are written")
+	f.BoolVar(&o.apply, "apply", false, "verify, write to --out, the folder of slurm.conf, and reconfigure the running controller")
+	f.StringVar(&o.root, "slurm-root", "", "folder with an unpacked Slurm to verify with, entered by chroot (default: the one of this host)")
 	o.addFlags(c)
 	return c
 }
 
-func (o *exportSlurmOptions) run(e *env) error {
-	version, err := slurm.ParseVersion(o.version)
-	if err != nil {
-		return usagef("--slurm-version: %w", err)
-	}
-	if o.base < 0 || o.base > 0 && o.plugin == string(slurm.TreeKind) {
+// validate refuses flags that do not go together.
+func (o *exportSlurmOptions) validate() error {
+	switch {
+	case o.base < 0 || o.base > 0 && o.plugin == string(slurm.TreeKind):
 		return usagef("--base-size %d: must be above 0, and goes with --plugin block or yaml", o.base)
+	case o.apply && (o.check || o.out == "-"):
+		return usagef("--apply writes to the folder of slurm.conf: --out must be that folder, without --check")
+	case o.apply && o.root != "":
+		return usagef("--apply talks to the controller of this host: --slurm-root goes with --verify only")
+	}
+	return nil
+}
+
+func (o *exportSlurmOptions) run(ctx context.Context, e *env) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	version, err := o.release(ctx)
+	if err != nil {
+		return err
 	}
 	nodes, err := hostlistFlag("nodes", o.nodes)
 	if err != nil {
 		return err
 	}
-	options := slurm.Options{Version: version, Nodes: nodes, ManySwitches: o.force, BaseSize: o.base}
 	topo, err := o.read(e)
 	if err != nil {
 		return err
 	}
+	options := slurm.Options{Version: version, Nodes: nodes, ManySwitches: o.force, BaseSize: o.base}
 	files, warnings, err := slurm.Render(topo, slurm.Kind(o.plugin), options)
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
-	for _, w := range warnings {
-		fmt.Fprintln(e.stderr, w)
+	printProblems(e, warnings)
+	switch {
+	case o.apply:
+		return o.applyFiles(ctx, e, files)
+	case o.verify:
+		if err := o.verifyFiles(ctx, e, files); err != nil {
+			return err
+		}
 	}
 	return o.deliver(e, "slurm", files)
+}
+
+// release is the version to write for: the one asked for, else the installed one when it has a part in this.
+func (o *exportSlurmOptions) release(ctx context.Context) (slurm.Version, error) {
+	if o.version == "" && (o.verify || o.apply) {
+		_, v, err := slurm.Install{Root: o.root}.Release(ctx)
+		return v, withCode(exitUnavailable, err)
+	}
+	v, err := slurm.ParseVersion(o.version)
+	if err != nil {
+		return v, usagef("--slurm-version: %w", err)
+	}
+	return v, nil
+}
+
+func (o *exportSlurmOptions) verifyFiles(ctx context.Context, e *env, files []exporters.File) error {
+	problems, err := slurm.Verify(ctx, slurm.Install{Root: o.root}, slurm.Kind(o.plugin), files)
+	if errors.Is(err, slurm.ErrNoSlurm) {
+		return withCode(exitUnavailable, err)
+	}
+	if err != nil {
+		return err
+	}
+	printProblems(e, problems)
+	if slurm.Refused(problems) {
+		return withCode(exitUsage, errors.New("slurmctld refuses the files: nothing was written"))
+	}
+	return nil
+}
+
+func (o *exportSlurmOptions) applyFiles(ctx context.Context, e *env, files []exporters.File) error {
+	changes, err := slurm.Apply(ctx, o.out, files, slurm.ApplyOptions{Kind: slurm.Kind(o.plugin), Write: o.writeOptions("slurm")})
+	switch {
+	case errors.Is(err, slurm.ErrNoController), errors.Is(err, slurm.ErrNoSlurm):
+		return withCode(exitUnavailable, err)
+	case errors.Is(err, slurm.ErrBadFile), errors.Is(err, exporters.ErrRefused):
+		return withCode(exitUsage, err)
+	case err != nil:
+		return err
+	}
+	printChanges(e, changes)
+	return nil
+}
+
+// printProblems tells on standard error what a lint or a controller says.
+func printProblems(e *env, problems []slurm.Problem) {
+	for _, p := range problems {
+		fmt.Fprintln(e.stderr, p)
+	}
 }

@@ -22,6 +22,9 @@ type ApplyOptions struct {
 	unchecked bool // tests of the way back: straight to the controller
 }
 
+// ErrNoController is in the error of Apply when no controller answers: nothing was written.
+var ErrNoController = errors.New("no controller answers")
+
 // ErrRolledBack is in the error of Apply when the controller did not take the new files: the old ones are in place again.
 var ErrRolledBack = errors.New("rolled back")
 
@@ -38,7 +41,7 @@ func Apply(ctx context.Context, dir string, files []exporters.File, o ApplyOptio
 	}
 	ask := func(args ...string) (string, error) { return o.Install.run(ctx, "", args...) }
 	if _, err := ask("scontrol", "ping"); err != nil {
-		return nil, fmt.Errorf("no controller answers, %w: %w", ErrBadFile, err)
+		return nil, fmt.Errorf("%w, nothing was written: %w", ErrNoController, err)
 	}
 	if err := o.checkFiles(ctx, files); err != nil {
 		return nil, err
