@@ -13,7 +13,7 @@ type NodeSpec struct {
 	GPUs              int     // 0 = 8
 	NICs              int     // 0 = one a GPU
 	NICBytesPerSecond float64 // one way; 0 = 50e9
-	CPU               CPU     // zero = x86_64 GenuineIntel
+	CPU               CPU     // zero = Intel, or ARM beside a Grace GPU
 }
 
 // gpuTraits is what NCCL sees of a GPU model.
@@ -119,6 +119,9 @@ func (s NodeSpec) complete() NodeSpec {
 	}
 	if s.CPU == (CPU{}) {
 		s.CPU = CPU{Arch: "x86_64", Vendor: "GenuineIntel"}
+		if strings.HasPrefix(traitsOf(s.GPUModel).word, "G") {
+			s.CPU = CPU{Arch: "arm64"} // Grace
+		}
 	}
 	return s
 }
@@ -168,10 +171,13 @@ func joinedGraphs(sm, gpus, nics int, nvlink, nic float64) Graphs {
 	if tree >= 0 {
 		treeSpeed = max(speed, inter[tree])
 	}
-	ring := Graph{PatternRing, channels, speed, speed, PathNVL, PathPIX, 2}
+	ring := Graph{PatternRing, channels, speed, speed, PathNVL, PathPIX, 0}
 	tr := Graph{PatternBalancedTree, channels, treeSpeed, speed, PathNVL, PathPIX, 0}
-	if sm >= 90 {
-		tr.Pattern = PatternTree
+	if sm >= 90 && nics >= gpus {
+		tr.Pattern = PatternTree // a balanced tree needs a second GPU at each NIC
+		if sm < 100 {
+			ring.CrossNic = 2 // rings that come back by another NIC; Blackwell gets there by PXN
+		}
 	}
 	if splits(sm, channels, speed) {
 		ring.Channels, ring.BwIntra, ring.BwInter = channels*2, speed/2, speed/2

@@ -32,6 +32,7 @@ type fabricGroup struct {
 type fabricNode struct {
 	name     string
 	group    int32   // -1 = not attached
+	rank     int32   // place in its group's list of nodes: physical order
 	domain   int32   // NVLink domain, -1 = none
 	network  float64 // GB/s one way over all rails; 0 = not known to be below nominal
 	limiting string
@@ -44,6 +45,12 @@ const nominalShare = .96
 // NewFabric reads a topology.
 func NewFabric(t *topology.Topology) (*Fabric, error) {
 	f := &Fabric{byName: make(map[string]int32, len(t.Nodes)), isolated: railsIsolated(t)}
+	rank := make(map[string]int32, len(t.Nodes))
+	for i := range t.Tree.Groups {
+		for k, name := range t.Tree.Groups[i].Nodes {
+			rank[name] = int32(k)
+		}
+	}
 	for i := range t.Nodes {
 		f.worth = max(f.worth, t.Nodes[i].NominalBandwidthBytesPerSecond/1e9)
 	}
@@ -54,7 +61,7 @@ func NewFabric(t *topology.Topology) (*Fabric, error) {
 	domain := make(map[string]int32)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
-		out := fabricNode{name: n.Name, group: -1, domain: -1, limiting: n.Limiting}
+		out := fabricNode{name: n.Name, group: -1, domain: -1, limiting: n.Limiting, rank: rank[n.Name]}
 		if at, ok := index[n.Group]; ok && n.Group != "" {
 			out.group = at
 		}

@@ -1,0 +1,108 @@
+package nccl
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/railmap/railmap/topology"
+)
+
+// Cluster predicts jobs on one topology: its fabric, and a model for every node. A node whose hardware is known (Known) has
+// the graphs of its own search; any other has those of a regular node with its GPUs and NICs (DefaultNode). It is safe for
+// use by many goroutines.
+type Cluster struct {
+	fabric *Fabric
+	nodes  []topology.Node
+	known  map[string]*NodeModel
+	usual  NodeSpec // of nodes about which nothing is known
+
+	mu     sync.Mutex
+	models map[NodeSpec]*NodeModel
+}
+
+// ClusterOptions change how a cluster is read. The zero value is right.
+type ClusterOptions struct {
+	Known map[string]*NodeModel // models by node name, from XML or node reports
+	Usual NodeSpec              // nodes about which nothing is known; zero = eight H100 with a NIC each
+}
+
+// NewCluster reads a topology.
+func NewCluster(t *topology.Topology, o ClusterOptions) (*Cluster, error) {
+	f, err := NewFabric(t)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{fabric: f, nodes: t.Nodes, known: o.Known, usual: o.Usual, models: make(map[NodeSpec]*NodeModel)}, nil
+}
+
+// Fabric is the network part.
+func (c *Cluster) Fabric() *Fabric { return c.fabric }
+
+// Model returns the model of one node of the topology; gpus is how many of its GPUs the job uses, 0 = all.
+func (c *Cluster) Model(place int32, gpus int) *NodeModel {
+	n := &c.nodes[place]
+	if m := c.known[n.Name]; m != nil && (gpus == 0 || gpus == m.GPUs) {
+		return m
+	}
+	spec := c.spec(n, gpus)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, ok := c.models[spec]
+	if !ok {
+		m = DefaultNode(spec)
+		c.models[spec] = m
+	}
+	return m
+}
+
+// spec is the outline of a node: the NICs that are there, at the speed of the fastest. What a slower one costs is the
+// business of the node's share.
+func (c *Cluster) spec(n *topology.Node, gpus int) NodeSpec {
+	s := c.usual
+	if n.GPUModel != "" {
+		s.GPUModel = n.GPUModel
+	}
+	if n.GPUCount > 0 {
+		s.GPUs = n.GPUCount
+	}
+	nics, speed := 0, 0.
+	for i := range n.NICs {
+		if n.NICs[i].Rail == nil || n.NICs[i].State == topology.Down {
+			continue
+		}
+		nics++
+		speed = max(speed, n.NICs[i].NominalBandwidthBytesPerSecond)
+	}
+	s = s.complete()
+	switch {
+	case nics > 0 && speed > 0:
+		s.NICs, s.NICBytesPerSecond = nics, speed
+	case n.NominalBandwidthBytesPerSecond > 0:
+		s.NICBytesPerSecond = n.NominalBandwidthBytesPerSecond / float64(s.NICs)
+	}
+	if gpus > 0 && gpus < s.GPUs {
+		s.NICs = max(1, s.NICs*gpus/s.GPUs)
+		s.GPUs = gpus
+	}
+	return s
+}
+
+// Job makes a job on nodes in rank order; gpus is the number of GPUs used on each, 0 = all. Collective and size are left to
+// the caller.
+func (c *Cluster) Job(names []string, gpus int) (*Job, error) {
+	j := &Job{Fabric: c.fabric, Nodes: make([]JobNode, 0, len(names))}
+	var unknown []string
+	for _, name := range names {
+		place := c.fabric.Place(name)
+		if place < 0 {
+			unknown = append(unknown, name)
+			continue
+		}
+		j.Nodes = append(j.Nodes, JobNode{Name: name, Model: c.Model(place, gpus), Place: place})
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("the map does not know %s: names must be those of the map", strings.Join(unknown[:min(len(unknown), 5)], ", "))
+	}
+	return j, nil
+}

@@ -1,0 +1,49 @@
+package nccl
+
+import "testing"
+
+// TestDefaultNode holds the closed form against NCCL's own search on the regular machines of the corpus: channels and speeds
+// (path types of a guess are guesses).
+func TestDefaultNode(t *testing.T) {
+	rows, err := ReadVectors(corpus(t, "vectors.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs := map[string]NodeSpec{
+		"8xH100 8x400G (ND H100 v5 VM)":   {},
+		"8xH100,8x400G,1 switch each":     {},
+		"8xH100,4x400G,2 GPUs per switch": {NICs: 4},
+		"8xH100,32x100G":                  {NICs: 32, NICBytesPerSecond: 12.5e9},
+		"8xA100 8x200G (ND A100 v4 VM)":   {GPUModel: "NVIDIA A100-SXM4-80GB", NICBytesPerSecond: 25e9, CPU: cpuOfVendor("amd")},
+		"8xB200,8x400G":                   {GPUModel: "NVIDIA B200"},
+	}
+	checked := 0
+	for _, v := range rows {
+		spec, ok := specs[v.Machine]
+		if !ok {
+			continue
+		}
+		checked++
+		want, got := v.Graphs, DefaultNode(spec).graphs(v.Nodes)
+		for _, pair := range [][2]*Graph{{&want.Ring, &got.Ring}, {&want.Tree, &got.Tree}, {&want.NVLS, &got.NVLS}} {
+			w, g := pair[0], pair[1]
+			if w.Channels != g.Channels || w.BwIntra != g.BwIntra || w.BwInter != g.BwInter || w.Channels > 0 && w.Pattern != g.Pattern {
+				t.Fatalf("%s, %d nodes:\n got %s\nwant %s", v.Machine, v.Nodes, got.Tuple(), want.Tuple())
+			}
+		}
+	}
+	if checked == 0 {
+		t.Fatal("no row of a regular machine")
+	}
+}
+
+func TestTraitsOf(t *testing.T) {
+	for model, want := range map[string]gpuTraits{
+		"NVIDIA H100 80GB HBM3": {"H100", 90, 18}, "NVIDIA H100 PCIe": {"H100", 90, 0}, "NVIDIA GB200": {"GB200", 100, 18},
+		"": {"H100", 90, 18}, "NVIDIA GeForce RTX 4090": {"RTX", 89, 0}, "NVIDIA H800": {"H800", 90, 8},
+	} {
+		if got := traitsOf(model); got != want {
+			t.Errorf("%q: %+v, want %+v", model, got, want)
+		}
+	}
+}
