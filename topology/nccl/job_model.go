@@ -63,8 +63,9 @@ func (x *XML) slowNIC() string {
 	return fmt.Sprintf("%s at %g Gb/s, others at %g", slow.name, float64(slow.speed)/1000, float64(fastest)/1000)
 }
 
-// Models keeps one NodeModel per hardware: nodes whose documents have the same digest share a model. It is safe for use by many
-// goroutines; two that ask for the same new hardware at once may both search, and one result is kept.
+// Models keeps one NodeModel per hardware: nodes whose documents have one digest share a model, whatever their bus numbers
+// and GUIDs. It is safe for use by many goroutines; two that ask for the same new hardware at once may both search, and one
+// result is kept.
 type Models struct {
 	Options Options
 

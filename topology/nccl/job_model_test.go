@@ -1,0 +1,36 @@
+package nccl
+
+import "testing"
+
+// TestModels: the same hardware is searched once; a NIC at half speed is other hardware, and named.
+func TestModels(t *testing.T) {
+	x, err := Fill(corpusXML(t, "gen-h8x8.xml"), FillOptions{SM: 90, NVLinks: 18, SpeedMbps: 400000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m Models
+	first, err := m.Get("", x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := m.Get("other", x.Clone())
+	if err != nil || again != first {
+		t.Errorf("the same document gave another model: %v", err)
+	}
+	slow, err := WithFault(x, NICHalfSpeed, faultDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worse, err := m.Get("slow", slow)
+	if err != nil || worse == first || worse.Name != "slow" {
+		t.Fatalf("half speed: %+v, %v", worse, err)
+	}
+	if worse.Limiting != "mlx5_3 at 200 Gb/s, others at 400" || first.Limiting != "" {
+		t.Errorf("limiting %q and %q", worse.Limiting, first.Limiting)
+	}
+	j := &Job{Collective: AllReduce, SizeBytes: 8 << 30, Nodes: []JobNode{{"a", first, NoPlace}, {"b", worse, NoPlace}, {"c", first, NoPlace}, {"d", first, NoPlace}}}
+	p := predict(t, j)
+	if p.Binding.Kind != BindingNode || p.Binding.Subject != "b" || p.Binding.Device != worse.Limiting {
+		t.Errorf("bound by %+v, want node b and its NIC", p.Binding)
+	}
+}
