@@ -2,9 +2,11 @@ package fabric
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -101,23 +103,38 @@ func liveRun(ctx context.Context, path string, o LiveOptions, p LocalPort) (*top
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", o.Program, err)
 	}
-	r, parseErr := ParseIbnetdiscover(out, o.Program)
-	if parseErr != nil {
-		cancel() // it may still be writing
+	stream := &endReader{r: out}
+	r, parseErr := ParseIbnetdiscover(stream, o.Program)
+	if !stream.ended {
+		out.Close() // it may still be writing: a broken pipe ends it
 	}
-	if err := cmd.Wait(); err != nil && (parseErr == nil || complaint.String() != "") {
-		if cause := context.Cause(ctx); cause != nil && parseErr == nil {
-			err = cause
-		}
+	err = cmd.Wait()
+	if !stream.ended {
+		err = nil // what we read says why
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err = cmp.Or(err, parseErr); err != nil {
 		return nil, fmt.Errorf("%s (%s): %w%s", o.Program, p, err, complaint)
-	}
-	if parseErr != nil {
-		return nil, fmt.Errorf("%s (%s): %w", o.Program, p, parseErr)
 	}
 	if len(r.Links) == 0 {
 		return nil, fmt.Errorf("%s (%s): this host sees no fabric: check the cable and the subnet manager", o.Program, p)
 	}
 	return r, nil
+}
+
+// endReader knows whether the end was reached.
+type endReader struct {
+	r     io.Reader
+	ended bool
+}
+
+// Read reads on.
+func (e *endReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	e.ended = e.ended || err == io.EOF
+	return n, err
 }
 
 // tailBuffer keeps the first 2 KiB of what a program complains about.

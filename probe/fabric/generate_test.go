@@ -3,6 +3,8 @@ package fabric
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -83,4 +85,10 @@ func bare(r *topology.FabricReport) *topology.FabricReport {
 	c := *r
 	c.Findings = nil
 	return &c
+}
+
+func copyAll(b *strings.Builder, r io.Reader) (int64, error) { return io.Copy(b, r) }
+
+func shuffle[T any](seed uint64, list []T) {
+	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 }

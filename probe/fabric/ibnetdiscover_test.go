@@ -156,7 +156,7 @@ func TestReadErrorCarriesPlace(t *testing.T) {
 
 // Whatever byte an input is cut at, it gives an error or a report; a report that lacks something says so.
 func TestCutAnywhere(t *testing.T) {
-	whole := twoLevel(12, 2, 4, 2)
+	whole := twoLevel(6, 2, 3, 2)
 	plain := strings.TrimRight(text(t, whole), "\n")
 	for n := range len(plain) {
 		r, err := Read(strings.NewReader(plain[:n]), "test.txt")

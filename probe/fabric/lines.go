@@ -10,7 +10,7 @@ import (
 const (
 	maxLineBytes  = 64 << 10
 	maxInputBytes = 4 << 30
-	readBytes     = 256 << 10
+	readBytes     = 128 << 10
 )
 
 // lines cuts a stream into lines without copying them. A line is valid until the next call.

@@ -166,12 +166,6 @@ func (s *static) expand(field string, v at[string], line int) []string {
 }
 
 func (s *static) add(d topology.FabricDevice, line int) int32 {
-	if len(s.devices) == maxStaticDevices {
-		s.errorf(line, "more than %d switches and adapters: must be fewer", maxStaticDevices)
-	}
-	if len(s.devices) >= maxStaticDevices {
-		return -1
-	}
 	s.devices = append(s.devices, d)
 	s.lines = append(s.lines, line)
 	return int32(len(s.devices) - 1)
@@ -183,7 +177,12 @@ func (s *static) switches(f *staticFile) {
 		if e.Tier != nil && (e.Tier.v < 0 || e.Tier.v > 15) {
 			s.errorf(e.Tier.line, "tier is %d: must be between 0 (leaf) and 15", e.Tier.v)
 		}
-		for _, n := range s.expand("name", e.Name, 1) {
+		names := s.expand("name", e.Name, 1)
+		if len(s.devices)+len(names) > maxStaticDevices {
+			s.errorf(e.Name.line, "more than %d switches and adapters: must be fewer", maxStaticDevices)
+			return
+		}
+		for _, n := range names {
 			if old, ok := s.index[n]; ok {
 				s.errorf(e.Name.line, "switch %s stands on line %d already: must stand once", n, s.lines[old])
 				continue
@@ -192,9 +191,7 @@ func (s *static) switches(f *staticFile) {
 			if e.Tier != nil {
 				d.Tier = new(e.Tier.v)
 			}
-			if id := s.add(d, e.Name.line); id >= 0 {
-				s.index[n] = id
-			}
+			s.index[n] = s.add(d, e.Name.line)
 		}
 	}
 }
@@ -264,6 +261,10 @@ func (s *static) deviceNames(e *staticHosts, rails int) []string {
 }
 
 func (s *static) addHosts(e *staticHosts, names, devices []string, leaves []int32, speed float64) {
+	if len(s.devices)+len(names)*len(devices) > maxStaticDevices {
+		s.errorf(e.Names.line, "more than %d switches and adapters: must be fewer", maxStaticDevices)
+		return
+	}
 	for _, host := range names {
 		if line, ok := s.hosts[host]; ok {
 			s.errorf(e.Names.line, "host %s stands on line %d already: must stand once", host, line)
@@ -272,9 +273,6 @@ func (s *static) addHosts(e *staticHosts, names, devices []string, leaves []int3
 		s.hosts[host] = e.Names.line
 		for r, dev := range devices {
 			id := s.add(topology.FabricDevice{Kind: topology.AdapterDevice, Host: host, Name: dev, PortCount: 1, Rail: new(r)}, e.Names.line)
-			if id < 0 {
-				return
-			}
 			s.cable(id, leaves[r%len(leaves)], speed, e.Names.line)
 		}
 	}

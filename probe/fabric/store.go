@@ -3,7 +3,7 @@ package fabric
 import "github.com/railmap/railmap/topology"
 
 const (
-	chunkShift = 13
+	chunkShift = 10
 	chunkSize  = 1 << chunkShift
 )
 
