@@ -14,6 +14,9 @@ func NewNodeModel(name string, x *XML, o Options) (*NodeModel, error) {
 	}
 	_, sm := s.SM()
 	m := &NodeModel{Name: name, GPUs: s.GPUs(), SM: sm, CPU: s.Processor(), NVSwitch: s.NVSwitch(), Limiting: x.slowNIC()}
+	if m.NVSwitch && len(s.hosts) == 1 {
+		m.Fused = (&domainModels{host: x, options: o, alone: m}).of
+	}
 	alone, err := s.Search(1)
 	if err != nil {
 		return nil, err

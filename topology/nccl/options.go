@@ -17,6 +17,8 @@ type Options struct {
 	RailPerHost      bool          // NCCL_MNNVL_RAIL_PER_HOST=1
 	NetDevicesPolicy NetDevsPolicy // NCCL_NETDEVS_POLICY
 	NetDevicesMax    int           // the n of NCCL_NETDEVS_POLICY=MAX:n
+
+	everyWalk bool // tests: walk even where the result is known
 }
 
 // NetDevsPolicy is how many of its local NICs a GPU uses.

@@ -6,7 +6,7 @@ import "math"
 // the channels, and the shortest routes the hops of those that tie.
 func (h *hunt) hopeless(speed float32, cross int) bool {
 	b := h.best
-	if !h.several || b.pattern == PatternNVLS {
+	if !h.several || b.pattern == PatternNVLS || h.sys.options.everyWalk {
 		return false
 	}
 	channels := min(h.netChannels(speed), b.maxChannels)

@@ -133,7 +133,7 @@ func (h *hunt) walk() bool {
 func (h *hunt) steps(c, best *candidate) int {
 	left := c.budget()
 	t := h.terms(c)
-	if before, walked := h.walked[t]; walked {
+	if before, walked := h.walked[t]; walked && !h.sys.options.everyWalk {
 		return before
 	}
 	w := walk{sys: h.sys, several: h.several, ledger: h.ledger, now: c, best: best, budget: &left}
