@@ -124,7 +124,7 @@ func (o *exportSlurmOptions) verifyFiles(ctx context.Context, e *env, files []ex
 		return err
 	}
 	printProblems(e, problems)
-	if slurm.Refused(problems) {
+	if exporters.Refused(problems) {
 		return withCode(exitUsage, errors.New("slurmctld refuses the files: nothing was written"))
 	}
 	return nil
@@ -145,7 +145,7 @@ func (o *exportSlurmOptions) applyFiles(ctx context.Context, e *env, files []exp
 }
 
 // printProblems tells on standard error what a lint or a controller says.
-func printProblems(e *env, problems []slurm.Problem) {
+func printProblems(e *env, problems []exporters.Problem) {
 	for _, p := range problems {
 		fmt.Fprintln(e.stderr, p)
 	}

@@ -15,7 +15,7 @@ import (
 //	BlockName=rack0 Nodes=node[01-18]
 //	BlockName=rack1 Nodes=node[19-36]
 //	BlockSizes=18,36
-func Block(t *topology.Topology, o Options) ([]exporters.File, []Problem, error) {
+func Block(t *topology.Topology, o Options) ([]exporters.File, []exporters.Problem, error) {
 	if !o.Version.IsZero() && o.Version.Before(v2311) {
 		return nil, nil, fmt.Errorf("topology/block needs Slurm 23.11 or newer, not %s: use the tree plugin", o.Version)
 	}
@@ -104,7 +104,7 @@ func (p *projection) baseSize(regular, all []BlockLine, v Version) int {
 	}
 	smallest := slices.MinFunc(all, func(a, b BlockLine) int { return len(a.Nodes) - len(b.Nodes) })
 	if n := len(smallest.Nodes); n < usable {
-		p.warnings.warnf(0, "small-base", "block %s has %d nodes and sets the base size, which is the largest --segment of a job, because Slurm before 25.05 reads no block below the base: without it the base could be %d",
+		p.warnings.Warnf(0, "small-base", "block %s has %d nodes and sets the base size, which is the largest --segment of a job, because Slurm before 25.05 reads no block below the base: without it the base could be %d",
 			smallest.Name, n, usable)
 		return n
 	}

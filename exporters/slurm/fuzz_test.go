@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/railmap/railmap/exporters"
 )
 
 // FuzzLint: no input makes a parser panic, and what the lint accepts means the same after it is written again.
@@ -25,12 +27,12 @@ func FuzzLint(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, kind := range []Kind{TreeKind, BlockKind} {
-			if Refused(Lint(data, kind, LintOptions{Version: v2605})) {
+			if exporters.Refused(Lint(data, kind, LintOptions{Version: v2605})) {
 				continue
 			}
 			config, _ := ParseConf(data, kind, v2605)
 			written := writeConf(&config)
-			if problems := Lint(written, kind, LintOptions{Version: v2605}); Refused(problems) {
+			if problems := Lint(written, kind, LintOptions{Version: v2605}); exporters.Refused(problems) {
 				t.Fatalf("accepted %q, but not what is written of it, %q: %v", data, written, problems)
 			}
 			again, _ := ParseConf(written, kind, v2605)
@@ -38,10 +40,10 @@ func FuzzLint(f *testing.F) {
 				t.Fatalf("%q changed its meaning in %q:\n%s", data, written, d)
 			}
 		}
-		if !Refused(Lint(data, YAMLKind, LintOptions{Version: v2605})) {
+		if !exporters.Refused(Lint(data, YAMLKind, LintOptions{Version: v2605})) {
 			entries, _ := ParseYAML(data, v2605)
 			written := writeYAML(entries)
-			if problems := Lint(written, YAMLKind, LintOptions{Version: v2605}); Refused(problems) && !hasUnchecked(entries) {
+			if problems := Lint(written, YAMLKind, LintOptions{Version: v2605}); exporters.Refused(problems) && !hasUnchecked(entries) {
 				t.Fatalf("accepted %q, but not what is written of it, %q: %v", data, written, problems)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -19,7 +20,7 @@ const (
 // hosts expands the hostlists of one file under one budget, in Slurm's dialect, and reports what is wrong with them. It is
 // stricter than the parser for people's input in package topology: a list in a file for slurmctld has no room for repair.
 type hosts struct {
-	rep     *report
+	rep     *exporters.Problems
 	version Version
 	dots    bool // names may hold dots: nodes may, switches may not
 	left    int  // names that may still be expanded
@@ -42,7 +43,7 @@ func (h *hosts) expand(line int, key, list string) []string {
 		for _, p := range parts {
 			n *= p.size()
 			if n > h.left {
-				h.rep.errorf(line, "list-too-long", "%s: %q: a file must not name more than %d hosts", key, clip(term), maxHosts)
+				h.rep.Errorf(line, "list-too-long", "%s: %q: a file must not name more than %d hosts", key, clip(term), maxHosts)
 				return nil
 			}
 		}
@@ -50,7 +51,7 @@ func (h *hosts) expand(line int, key, list string) []string {
 		names = appendProduct(names, parts)
 	}
 	if len(names) == 0 {
-		h.rep.errorf(line, "list-empty", "%s: %q names nothing: must be a hostlist like n[01-16]", key, clip(list))
+		h.rep.Errorf(line, "list-empty", "%s: %q names nothing: must be a hostlist like n[01-16]", key, clip(list))
 	}
 	return names
 }
@@ -116,17 +117,17 @@ func (h *hosts) split(line int, key, term string) ([]part, bool) {
 			rest = rest[len(text):]
 			continue
 		case rest[0] == ']':
-			h.rep.errorf(line, "list-syntax", "%s: %q: a bracket is closed that was not opened", key, clip(term))
+			h.rep.Errorf(line, "list-syntax", "%s: %q: a bracket is closed that was not opened", key, clip(term))
 			return nil, false
 		}
 		end := strings.IndexByte(rest, ']')
 		if end < 0 {
-			h.rep.errorf(line, "list-syntax", "%s: %q: the bracket is not closed", key, clip(term))
+			h.rep.Errorf(line, "list-syntax", "%s: %q: the bracket is not closed", key, clip(term))
 			return nil, false
 		}
 		ranges, ok := h.ranges(line, key, rest[1:end])
 		if brackets++; brackets > maxBrackets && ok {
-			h.rep.errorf(line, "list-syntax", "%s: %q: must not have more than %d brackets", key, clip(term), maxBrackets)
+			h.rep.Errorf(line, "list-syntax", "%s: %q: must not have more than %d brackets", key, clip(term), maxBrackets)
 			ok = false
 		}
 		if !ok {
@@ -146,9 +147,9 @@ func (h *hosts) afterBracket(line int, key, term string) {
 	const text = "%s: %q: text after a bracket is read by Slurm 23.11 and newer only; list these names one by one"
 	switch {
 	case h.version.IsZero():
-		h.rep.warnf(line, "text-after-bracket", text, key, clip(term))
+		h.rep.Warnf(line, "text-after-bracket", text, key, clip(term))
 	case h.version.Before(v2311):
-		h.rep.errorf(line, "text-after-bracket", text, key, clip(term))
+		h.rep.Errorf(line, "text-after-bracket", text, key, clip(term))
 	}
 }
 
@@ -158,14 +159,14 @@ func (h *hosts) literal(line int, key, term, text string) bool {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if !nameByte(c) && !(h.dots && c == '.') {
-			h.rep.errorf(line, "list-characters", "%s: %q: %q must not stand in a name: letters, digits, - and _ may", key, clip(term), c)
+			h.rep.Errorf(line, "list-characters", "%s: %q: %q must not stand in a name: letters, digits, - and _ may", key, clip(term), c)
 			return false
 		}
 		if digits++; !isDigit(c) {
 			digits = 0
 		}
 		if digits > maxRangeDigits {
-			h.rep.errorf(line, "number-too-large", "%s: %q: a number must not have more than %d digits", key, clip(term), maxRangeDigits)
+			h.rep.Errorf(line, "number-too-large", "%s: %q: a number must not have more than %d digits", key, clip(term), maxRangeDigits)
 			return false
 		}
 	}
@@ -184,16 +185,16 @@ func (h *hosts) ranges(line int, key, s string) ([]hostRange, bool) {
 		hi, ok2 := number(last)
 		switch {
 		case !ok1 || !ok2:
-			h.rep.errorf(line, "list-syntax", "%s: [%s]: %q must be a number or a range like 01-16", key, clip(s), clip(item))
+			h.rep.Errorf(line, "list-syntax", "%s: [%s]: %q must be a number or a range like 01-16", key, clip(s), clip(item))
 			return nil, false
 		case lo > hi:
-			h.rep.errorf(line, "list-backwards", "%s: [%s]: the range %s runs backwards", key, clip(s), clip(item))
+			h.rep.Errorf(line, "list-backwards", "%s: [%s]: the range %s runs backwards", key, clip(s), clip(item))
 			return nil, false
 		case hi-lo >= maxRange:
-			h.rep.errorf(line, "list-too-long", "%s: [%s]: the range %s must not hold more than %d hosts", key, clip(s), clip(item), maxRange)
+			h.rep.Errorf(line, "list-too-long", "%s: [%s]: the range %s must not hold more than %d hosts", key, clip(s), clip(item), maxRange)
 			return nil, false
 		case len(first) != len(last) && (padded(last) || padded(first) && len(last) < len(first)):
-			h.rep.warnf(line, "padding-mixed", "%s: [%s]: the range %s mixes two widths; Slurm uses that of %s", key, clip(s), clip(item), first)
+			h.rep.Warnf(line, "padding-mixed", "%s: [%s]: the range %s mixes two widths; Slurm uses that of %s", key, clip(s), clip(item), first)
 		}
 		out = append(out, hostRange{lo, hi, len(first)})
 	}

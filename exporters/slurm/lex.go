@@ -3,6 +3,8 @@ package slurm
 import (
 	"bytes"
 	"strings"
+
+	"github.com/railmap/railmap/exporters"
 )
 
 // pair is one Key=value of a line. Key is in lower case.
@@ -17,13 +19,13 @@ type confLine struct {
 // lexConf cuts a topology.conf into lines of pairs as Slurm does (src/common/parse_config.c): "#" starts a comment anywhere,
 // a backslash at the end continues the line, blanks may stand around "=", values may be quoted. It refuses what only
 // looks accepted there: += and its kin, other backslashes, bytes outside of ASCII.
-func lexConf(data []byte, rep *report) []confLine {
+func lexConf(data []byte, rep *exporters.Problems) []confLine {
 	if len(data) > maxFileBytes {
-		rep.errorf(0, "too-large", "the file must not be larger than %d bytes, has %d", maxFileBytes, len(data))
+		rep.Errorf(0, "too-large", "the file must not be larger than %d bytes, has %d", maxFileBytes, len(data))
 		return nil
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		rep.errorf(1, "byte-order-mark", "the file must not start with a byte order mark: Slurm takes it for a part of the first key")
+		rep.Errorf(1, "byte-order-mark", "the file must not start with a byte order mark: Slurm takes it for a part of the first key")
 		return nil
 	}
 	var out []confLine
@@ -41,7 +43,7 @@ func lexConf(data []byte, rep *report) []confLine {
 			start = number
 		}
 		if i := strings.IndexByte(raw, '#'); i > 0 && raw[i-1] == '\\' {
-			rep.errorf(number, "parse", "a backslash must not stand before #")
+			rep.Errorf(number, "parse", "a backslash must not stand before #")
 			return out
 		}
 		var text string
@@ -70,7 +72,7 @@ func stripLine(s string) (text string, more bool) {
 }
 
 // lexPairs reads "Key = value Key2=value2". It stops at the first thing it cannot read.
-func lexPairs(line int, s string, rep *report) []pair {
+func lexPairs(line int, s string, rep *exporters.Problems) []pair {
 	var pairs []pair
 	for {
 		s = strings.TrimLeft(s, " \t\r\v\f")
@@ -84,12 +86,12 @@ func lexPairs(line int, s string, rep *report) []pair {
 		key := strings.ToLower(s[:n])
 		rest := strings.TrimLeft(s[n:], " \t")
 		if n == 0 || !strings.HasPrefix(rest, "=") {
-			rep.errorf(line, "parse", "%q: must be Key=value", clip(s))
+			rep.Errorf(line, "parse", "%q: must be Key=value", clip(s))
 			return pairs
 		}
 		value, after, problem := lexValue(strings.TrimLeft(rest[1:], " \t"))
 		if problem != "" {
-			rep.errorf(line, "parse", "%s: %s", s[:n], problem)
+			rep.Errorf(line, "parse", "%s: %s", s[:n], problem)
 			return pairs
 		}
 		pairs = append(pairs, pair{key, value})

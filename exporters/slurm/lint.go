@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -25,13 +26,13 @@ type LintOptions struct {
 // Lint reads a topology file and returns what is wrong with it, by line. It refuses what any supported release refuses, and
 // what Slurm accepts in silence though it is wrong: nodes in two places, two parents, names that break other tools, a second
 // YAML document. Warnings mark what is legal and unusual.
-func Lint(file []byte, kind Kind, o LintOptions) []Problem {
-	var rep report
+func Lint(file []byte, kind Kind, o LintOptions) []exporters.Problem {
+	var rep exporters.Problems
 	switch kind {
 	case TreeKind, BlockKind:
 		config, problems := ParseConf(file, kind, o.Version)
 		rep = append(rep, problems...)
-		if Refused(problems) {
+		if exporters.Refused(problems) {
 			break
 		}
 		if kind == TreeKind {
@@ -42,35 +43,35 @@ func Lint(file []byte, kind Kind, o LintOptions) []Problem {
 	case YAMLKind:
 		lintYAML(&rep, file, o)
 	default:
-		rep.errorf(0, "kind", "kind %q: must be %s, %s or %s", kind, TreeKind, BlockKind, YAMLKind)
+		rep.Errorf(0, "kind", "kind %q: must be %s, %s or %s", kind, TreeKind, BlockKind, YAMLKind)
 	}
-	return rep.sorted()
+	return rep.Sorted()
 }
 
 // checkNames reports bad names and names that are equal, or nearly so, among switches or blocks.
-func checkNames(rep *report, what string, count int, at func(int) (name string, line int)) {
+func checkNames(rep *exporters.Problems, what string, count int, at func(int) (name string, line int)) {
 	exact := make(map[string]int, count)
 	lower := make(map[string]string, count)
 	trimmed := make(map[string]string, count)
 	for i := range count {
 		name, line := at(i)
 		if bad := validName(name); bad != "" {
-			rep.errorf(line, "name", "%s name %q %s", what, clip(name), bad)
+			rep.Errorf(line, "name", "%s name %q %s", what, clip(name), bad)
 			continue
 		}
 		if before, ok := exact[name]; ok {
-			rep.errorf(line, "name-twice", "%s %s is already defined in line %d", what, name, before)
+			rep.Errorf(line, "name-twice", "%s %s is already defined in line %d", what, name, before)
 			continue
 		}
 		exact[name] = line
 		if other, ok := lower[strings.ToLower(name)]; ok {
-			rep.warnf(line, "name-case", "%s %s and %s differ in case only", what, name, other)
+			rep.Warnf(line, "name-case", "%s %s and %s differ in case only", what, name, other)
 		}
 		lower[strings.ToLower(name)] = name
 		head, digits := cutNumber(name)
 		key := head + "\x00" + strings.TrimLeft(digits, "0")
 		if other, ok := trimmed[key]; ok && digits != "" {
-			rep.warnf(line, "name-padding", "%s %s and %s differ in leading zeros only", what, name, other)
+			rep.Warnf(line, "name-padding", "%s %s and %s differ in leading zeros only", what, name, other)
 		}
 		trimmed[key] = name
 	}
@@ -78,13 +79,13 @@ func checkNames(rep *report, what string, count int, at func(int) (name string, 
 
 // membership finds nodes that are in two places, unknown or nowhere.
 type membership struct {
-	rep   *report
+	rep   *exporters.Problems
 	what  string // "leaf" or "block"
 	known map[string]bool
 	where map[string]string
 }
 
-func newMembership(rep *report, what string, known []string, size int) *membership {
+func newMembership(rep *exporters.Problems, what string, known []string, size int) *membership {
 	m := &membership{rep: rep, what: what, where: make(map[string]string, size)}
 	if known != nil {
 		m.known = make(map[string]bool, len(known))
@@ -102,16 +103,16 @@ func (m *membership) add(line int, name string, nodes []string) {
 		before, taken := m.where[n]
 		switch {
 		case taken && before == name:
-			m.rep.errorf(line, "node-twice", "node %s stands twice in %s %s", n, m.what, name)
+			m.rep.Errorf(line, "node-twice", "node %s stands twice in %s %s", n, m.what, name)
 		case taken:
-			m.rep.errorf(line, "node-in-two", "node %s is in %s %s already: must be in one", n, m.what, before)
+			m.rep.Errorf(line, "node-in-two", "node %s is in %s %s already: must be in one", n, m.what, before)
 		case m.known != nil && !m.known[n]:
 			unknown = append(unknown, n)
 		}
 		m.where[n] = name
 	}
 	if len(unknown) > 0 {
-		m.rep.errorf(line, "node-unknown", "%d nodes are not in slurm.conf: %s", len(unknown), listSome(unknown))
+		m.rep.Errorf(line, "node-unknown", "%d nodes are not in slurm.conf: %s", len(unknown), listSome(unknown))
 	}
 }
 
@@ -125,7 +126,7 @@ func (m *membership) missing(known []string) {
 	}
 	if len(lost) > 0 {
 		slices.SortFunc(lost, byName)
-		m.rep.errorf(0, "node-missing", "%d nodes of slurm.conf are in no %s: %s", len(lost), m.what, listSome(lost))
+		m.rep.Errorf(0, "node-missing", "%d nodes of slurm.conf are in no %s: %s", len(lost), m.what, listSome(lost))
 	}
 }
 

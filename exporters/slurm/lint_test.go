@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -63,7 +64,7 @@ func readTSV(t *testing.T, path string) [][]string {
 // expandForTest expands a good hostlist.
 func expandForTest(t *testing.T, list string) []string {
 	t.Helper()
-	var rep report
+	var rep exporters.Problems
 	h := hosts{rep: &rep, dots: true, left: maxHosts, version: v2605}
 	names := h.expand(0, "nodes", list)
 	if len(rep) > 0 {
@@ -78,7 +79,7 @@ func TestLintCorpus(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			problems := Lint(c.data, c.kind, LintOptions{Nodes: expandForTest(t, c.nodes)})
 			got := "accept"
-			if Refused(problems) {
+			if exporters.Refused(problems) {
 				got = "refuse"
 			} else if len(problems) > 0 {
 				got = "warn"
@@ -99,7 +100,7 @@ func TestLintCorpusByVersion(t *testing.T) {
 				t.Fatal(err)
 			}
 			problems := Lint(c.data, c.kind, LintOptions{Version: v, Nodes: expandForTest(t, c.nodes)})
-			if (verdict == "refused" || verdict == "n/a") && !Refused(problems) {
+			if (verdict == "refused" || verdict == "n/a") && !exporters.Refused(problems) {
 				t.Errorf("%s: Slurm %s says %s, the lint does not refuse: %v", c.file, release, verdict, problems)
 			}
 			if verdict == "warn" && len(problems) == 0 {
@@ -109,7 +110,7 @@ func TestLintCorpusByVersion(t *testing.T) {
 	}
 }
 
-func codes(problems []Problem) string {
+func codes(problems []exporters.Problem) string {
 	var out []string
 	for _, p := range problems {
 		c := p.Code

@@ -1,21 +1,25 @@
 package slurm
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/railmap/railmap/exporters"
+)
 
 // lintBlocks checks a topology/block file, or a block entry of topology.yaml.
-func lintBlocks(rep *report, c Config, o LintOptions) {
+func lintBlocks(rep *exporters.Problems, c Config, o LintOptions) {
 	if !o.Version.IsZero() && o.Version.Before(v2311) {
-		rep.errorf(0, "version", "topology/block needs Slurm 23.11 or newer, not %s", o.Version)
+		rep.Errorf(0, "version", "topology/block needs Slurm 23.11 or newer, not %s", o.Version)
 	}
 	if len(c.Blocks) == 0 {
-		rep.errorf(0, "empty", "no block is defined: the file must name every node")
+		rep.Errorf(0, "empty", "no block is defined: the file must name every node")
 		return
 	}
 	checkNames(rep, "block", len(c.Blocks), func(i int) (string, int) { return c.Blocks[i].Name, c.Blocks[i].Line })
 	members := newMembership(rep, "block", o.Nodes, len(o.Nodes))
 	for _, b := range c.Blocks {
 		if len(b.Nodes) == 0 {
-			rep.errorf(b.Line, "block-empty", "block %s has no nodes", b.Name)
+			rep.Errorf(b.Line, "block-empty", "block %s has no nodes", b.Name)
 		}
 		members.add(b.Line, b.Name, b.Nodes)
 	}
@@ -28,9 +32,9 @@ func lintBlocks(rep *report, c Config, o LintOptions) {
 }
 
 // lintSizes checks BlockSizes: the base first, then base times powers of two.
-func lintSizes(rep *report, c Config, o LintOptions) {
+func lintSizes(rep *exporters.Problems, c Config, o LintOptions) {
 	if len(c.BlockSizes) == 0 {
-		rep.warnf(0, "sizes-missing", "no block sizes: Slurm takes the size of the first block as the base and pairs blocks up to 16 times")
+		rep.Warnf(0, "sizes-missing", "no block sizes: Slurm takes the size of the first block as the base and pairs blocks up to 16 times")
 		smallerThan(rep, c.Blocks, len(c.Blocks[0].Nodes), o.Version)
 		return
 	}
@@ -39,15 +43,15 @@ func lintSizes(rep *report, c Config, o LintOptions) {
 	for _, size := range c.BlockSizes {
 		switch {
 		case size <= last:
-			rep.errorf(0, "sizes", "block size %d: sizes must be above 0 and ascend", size)
+			rep.Errorf(0, "sizes", "block size %d: sizes must be above 0 and ascend", size)
 			return
 		case size%base != 0 || bits.OnesCount(uint(size/base)) != 1:
-			rep.errorf(0, "sizes", "block size %d: must be the base %d times a power of two", size, base)
+			rep.Errorf(0, "sizes", "block size %d: must be the base %d times a power of two", size, base)
 			return
 		case size > total && size > base:
-			rep.warnf(0, "sizes-beyond", "block size %d is above the %d nodes of all blocks: it is never used", size, total)
+			rep.Warnf(0, "sizes-beyond", "block size %d is above the %d nodes of all blocks: it is never used", size, total)
 		case len(c.Blocks)%(size/base) != 0 && len(c.Blocks) > size/base:
-			rep.warnf(0, "sizes-incomplete", "block size %d needs %d blocks each, and %d blocks are no multiple of that: the last ones are never joined",
+			rep.Warnf(0, "sizes-incomplete", "block size %d needs %d blocks each, and %d blocks are no multiple of that: the last ones are never joined",
 				size, size/base, len(c.Blocks))
 		}
 		last = size
@@ -57,29 +61,29 @@ func lintSizes(rep *report, c Config, o LintOptions) {
 
 // smallerThan reports blocks below the base. Slurm up to 24.11 does not start with one; newer releases never use such a
 // block for whole segments, and a base above every block leaves nothing to use.
-func smallerThan(rep *report, blocks []BlockLine, base int, v Version) {
+func smallerThan(rep *exporters.Problems, blocks []BlockLine, base int, v Version) {
 	largest := 0
 	for _, b := range blocks {
 		largest = max(largest, len(b.Nodes))
 		switch {
 		case len(b.Nodes) >= base || len(b.Nodes) == 0:
 		case v.mayBeBefore(v2505):
-			rep.errorf(b.Line, "block-below-base", "block %s has %d nodes, less than the base size %d: Slurm 24.11 and older do not start", b.Name, len(b.Nodes), base)
+			rep.Errorf(b.Line, "block-below-base", "block %s has %d nodes, less than the base size %d: Slurm 24.11 and older do not start", b.Name, len(b.Nodes), base)
 		default:
-			rep.warnf(b.Line, "block-below-base", "block %s has %d nodes, less than the base size %d", b.Name, len(b.Nodes), base)
+			rep.Warnf(b.Line, "block-below-base", "block %s has %d nodes, less than the base size %d", b.Name, len(b.Nodes), base)
 		}
 	}
 	if largest < base {
-		rep.errorf(0, "base-above-all", "the base size %d is above every block: the largest has %d nodes", base, largest)
+		rep.Errorf(0, "base-above-all", "the base size %d is above every block: the largest has %d nodes", base, largest)
 	}
 }
 
 // lintLevels checks BlockLevels of Slurm 23.11: powers of two as exponents, ascending; the first block sets the base.
-func lintLevels(rep *report, c Config) {
+func lintLevels(rep *exporters.Problems, c Config) {
 	last := -1
 	for _, l := range c.BlockLevels {
 		if l <= last || l > 16 {
-			rep.errorf(0, "levels", "block level %d: levels must ascend and be at most 16", l)
+			rep.Errorf(0, "levels", "block level %d: levels must ascend and be at most 16", l)
 			return
 		}
 		last = l

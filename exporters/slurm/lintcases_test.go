@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -73,7 +74,7 @@ func TestLint(t *testing.T) {
 func TestLintReadsFolded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfN(rapid.StringMatching(`[a-b]{0,2}[0-9]{1,12}(x[0-9]{0,18})?`), 1, 50).Draw(t, "names")
-		var rep report
+		var rep exporters.Problems
 		h := hosts{rep: &rep, dots: true, left: maxHosts}
 		folded := topology.FoldHostlist(names)
 		got := h.expand(1, "Nodes", folded)

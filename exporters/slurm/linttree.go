@@ -1,13 +1,15 @@
 package slurm
 
+import "github.com/railmap/railmap/exporters"
+
 // lintTree checks the switches of a topology/tree file, or of one entry of topology.yaml.
-func lintTree(rep *report, switches []SwitchLine, o LintOptions) {
+func lintTree(rep *exporters.Problems, switches []SwitchLine, o LintOptions) {
 	if len(switches) == 0 {
-		rep.errorf(0, "empty", "no switch is defined: the file must name every node")
+		rep.Errorf(0, "empty", "no switch is defined: the file must name every node")
 		return
 	}
 	if len(switches) > maxSwitches && !o.ManySwitches {
-		rep.errorf(0, "too-many-switches", "%d switches: more than %d make slurmctld slow to start; merge equal switches, or force it", len(switches), maxSwitches)
+		rep.Errorf(0, "too-many-switches", "%d switches: more than %d make slurmctld slow to start; merge equal switches, or force it", len(switches), maxSwitches)
 	}
 	checkNames(rep, "switch", len(switches), func(i int) (string, int) { return switches[i].Name, switches[i].Line })
 	members := newMembership(rep, "leaf", o.Nodes, len(o.Nodes))
@@ -16,9 +18,9 @@ func lintTree(rep *report, switches []SwitchLine, o LintOptions) {
 	for _, s := range switches {
 		switch {
 		case len(s.Nodes) > 0 && len(s.Children) > 0:
-			rep.errorf(s.Line, "nodes-and-switches", "switch %s has nodes and switches: must have one of them", s.Name)
+			rep.Errorf(s.Line, "nodes-and-switches", "switch %s has nodes and switches: must have one of them", s.Name)
 		case len(s.Nodes) == 0 && len(s.Children) == 0:
-			rep.errorf(s.Line, "no-nodes-no-switches", "switch %s has neither nodes nor switches", s.Name)
+			rep.Errorf(s.Line, "no-nodes-no-switches", "switch %s has neither nodes nor switches", s.Name)
 		case len(s.Nodes) > 0:
 			leaves++
 			if len(s.Nodes) == 1 {
@@ -28,14 +30,14 @@ func lintTree(rep *report, switches []SwitchLine, o LintOptions) {
 		members.add(s.Line, s.Name, s.Nodes)
 	}
 	if leaves > 1 && tiny == leaves {
-		rep.warnf(0, "tiny-leaves", "every leaf has one node: Slurm can then keep no job together")
+		rep.Warnf(0, "tiny-leaves", "every leaf has one node: Slurm can then keep no job together")
 	}
 	members.missing(o.Nodes)
 	lintShape(rep, switches)
 }
 
 // lintShape checks that the switches form trees: one parent each, no cycle, not too deep.
-func lintShape(rep *report, switches []SwitchLine) {
+func lintShape(rep *exporters.Problems, switches []SwitchLine) {
 	index := make(map[string]int, len(switches))
 	for i, s := range switches {
 		index[s.Name] = i
@@ -49,13 +51,13 @@ func lintShape(rep *report, switches []SwitchLine) {
 			c, ok := index[name]
 			switch {
 			case !ok:
-				rep.errorf(s.Line, "child-missing", "switch %s lists %s, which no line defines", s.Name, clip(name))
+				rep.Errorf(s.Line, "child-missing", "switch %s lists %s, which no line defines", s.Name, clip(name))
 			case c == i:
-				rep.errorf(s.Line, "cycle", "switch %s lists itself", s.Name)
+				rep.Errorf(s.Line, "cycle", "switch %s lists itself", s.Name)
 			case parent[c] == i:
-				rep.errorf(s.Line, "child-twice", "switch %s lists %s twice", s.Name, name)
+				rep.Errorf(s.Line, "child-twice", "switch %s lists %s twice", s.Name, name)
 			case parent[c] >= 0:
-				rep.errorf(s.Line, "two-parents", "switch %s is below %s already: must have one parent; merge equal spines into one switch", name, switches[parent[c]].Name)
+				rep.Errorf(s.Line, "two-parents", "switch %s is below %s already: must have one parent; merge equal spines into one switch", name, switches[parent[c]].Name)
 			default:
 				parent[c] = i
 			}
@@ -65,7 +67,7 @@ func lintShape(rep *report, switches []SwitchLine) {
 }
 
 // lintDepth measures how far every switch is from its root, each once.
-func lintDepth(rep *report, switches []SwitchLine, parent []int) {
+func lintDepth(rep *exporters.Problems, switches []SwitchLine, parent []int) {
 	const walking = -1
 	depth := make([]int, len(switches)) // 0 = not known yet
 	roots, cyclic := 0, false
@@ -81,7 +83,7 @@ func lintDepth(rep *report, switches []SwitchLine, parent []int) {
 		}
 		if at >= 0 && depth[at] == walking && !cyclic {
 			cyclic = true
-			rep.errorf(switches[at].Line, "cycle", "switch %s is below itself: the switches must form a tree", switches[at].Name)
+			rep.Errorf(switches[at].Line, "cycle", "switch %s is below itself: the switches must form a tree", switches[at].Name)
 		}
 		above := 0
 		if at >= 0 && depth[at] > 0 {
@@ -94,10 +96,10 @@ func lintDepth(rep *report, switches []SwitchLine, parent []int) {
 	}
 	for i, s := range switches {
 		if depth[i] > maxDepth && len(s.Nodes) > 0 && !cyclic {
-			rep.errorf(s.Line, "depth", "leaf %s is %d switches deep: must be at most %d", s.Name, depth[i], maxDepth)
+			rep.Errorf(s.Line, "depth", "leaf %s is %d switches deep: must be at most %d", s.Name, depth[i], maxDepth)
 		}
 	}
 	if roots > 1 {
-		rep.warnf(0, "several-roots", "no switch reaches all nodes: the file has %d separate trees, and no job can span two of them", roots)
+		rep.Warnf(0, "several-roots", "no switch reaches all nodes: the file has %d separate trees, and no job can span two of them", roots)
 	}
 }

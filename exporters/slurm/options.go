@@ -26,7 +26,7 @@ const (
 )
 
 // Render writes the files for a plugin: Tree, Block or YAML by kind.
-func Render(t *topology.Topology, kind Kind, o Options) ([]exporters.File, []Problem, error) {
+func Render(t *topology.Topology, kind Kind, o Options) ([]exporters.File, []exporters.Problem, error) {
 	switch kind {
 	case TreeKind:
 		return Tree(t, o)
@@ -40,13 +40,13 @@ func Render(t *topology.Topology, kind Kind, o Options) ([]exporters.File, []Pro
 
 // finish lints what was rendered and adds the slurm.conf fragment. Warnings of the projection and of the lint are returned;
 // an error of the lint means that no file is.
-func finish(file exporters.File, kind Kind, nodes []string, warnings report, o Options) ([]exporters.File, []Problem, error) {
+func finish(file exporters.File, kind Kind, nodes []string, warnings exporters.Problems, o Options) ([]exporters.File, []exporters.Problem, error) {
 	problems := Lint(file.Data, kind, LintOptions{Version: o.Version, Nodes: nodes, ManySwitches: o.ManySwitches})
 	if err := asError(file.Name, problems); err != nil {
 		return nil, problems, err
 	}
 	fragment := exporters.File{Name: FragmentFile, Data: Fragment(kind, o.Version)}
-	return []exporters.File{file, fragment}, append(warnings, problems...).sorted(), nil
+	return []exporters.File{file, fragment}, append(warnings, problems...).Sorted(), nil
 }
 
 // scope is which nodes are written: those of the map that Slurm knows, and those that only Slurm knows.

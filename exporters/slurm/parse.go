@@ -3,6 +3,8 @@ package slurm
 import (
 	"strconv"
 	"strings"
+
+	"github.com/railmap/railmap/exporters"
 )
 
 // Kind is the form of a topology file.
@@ -17,7 +19,7 @@ const (
 
 // ParseConf reads a topology.conf for topology/tree or topology/block. Problems hold what cannot be read; what a readable
 // file means is for Lint.
-func ParseConf(data []byte, kind Kind, v Version) (Config, []Problem) {
+func ParseConf(data []byte, kind Kind, v Version) (Config, []exporters.Problem) {
 	p := confParser{version: v}
 	for _, l := range lexConf(data, &p.rep) {
 		switch {
@@ -27,12 +29,12 @@ func ParseConf(data []byte, kind Kind, v Version) (Config, []Problem) {
 			p.switchLine(l)
 		}
 	}
-	return p.config, p.rep.sorted()
+	return p.config, p.rep.Sorted()
 }
 
 // confParser turns lines into a Config.
 type confParser struct {
-	rep     report
+	rep     exporters.Problems
 	version Version
 	config  Config
 	expand  hosts
@@ -58,10 +60,10 @@ func (p *confParser) keys(l confLine, want string, allowed ...string) (map[strin
 		_, twice := values[kv.key]
 		switch {
 		case !known || i == 0 && kv.key != want:
-			p.rep.errorf(l.number, "unknown-key", "%q is not a key here: must be %s, then %s", kv.key, want, strings.Join(allowed, ", "))
+			p.rep.Errorf(l.number, "unknown-key", "%q is not a key here: must be %s, then %s", kv.key, want, strings.Join(allowed, ", "))
 			return nil, false
 		case twice:
-			p.rep.errorf(l.number, "key-twice", "%s must stand once in a line", kv.key)
+			p.rep.Errorf(l.number, "key-twice", "%s must stand once in a line", kv.key)
 			return nil, false
 		}
 		values[kv.key] = kv.value
@@ -91,11 +93,11 @@ func (p *confParser) switchLine(l confLine) {
 func (p *confParser) linkSpeed(line int, v string) {
 	switch strings.ToUpper(v) {
 	case "INFINITE", "UNLIMITED":
-		p.rep.warnf(line, "link-speed", "LinkSpeed=%s is read as 4294967295; Slurm never uses it", v)
+		p.rep.Warnf(line, "link-speed", "LinkSpeed=%s is read as 4294967295; Slurm never uses it", v)
 		return
 	}
 	if _, err := strconv.ParseUint(v, 10, 32); err != nil {
-		p.rep.errorf(line, "link-speed", "LinkSpeed=%s: must be a whole number below 4294967296", clip(v))
+		p.rep.Errorf(line, "link-speed", "LinkSpeed=%s: must be a whole number below 4294967296", clip(v))
 	}
 }
 
@@ -107,7 +109,7 @@ func (p *confParser) blockLine(l confLine) {
 		}
 	case "blocklevels":
 		if p.version.IsZero() || !p.version.Before(v2405) {
-			p.rep.errorf(l.number, "block-levels", "BlockLevels is read by Slurm 23.11 only: newer releases want BlockSizes")
+			p.rep.Errorf(l.number, "block-levels", "BlockLevels is read by Slurm 23.11 only: newer releases want BlockSizes")
 			return
 		}
 		if values, ok := p.keys(l, "blocklevels"); ok {
@@ -129,13 +131,13 @@ func (p *confParser) blockLine(l confLine) {
 // sizes reads "18,36,72" into an empty list.
 func (p *confParser) sizes(line int, key, value string, into *[]int) {
 	if *into != nil {
-		p.rep.errorf(line, "sizes-twice", "%s must stand once: Slurm uses the last", key)
+		p.rep.Errorf(line, "sizes-twice", "%s must stand once: Slurm uses the last", key)
 		return
 	}
 	for item := range strings.SplitSeq(value, ",") {
 		n, ok := number(item)
 		if !ok || n > maxHosts {
-			p.rep.errorf(line, "sizes", "%s=%s: %q must be a whole number up to %d", key, clip(value), clip(item), maxHosts)
+			p.rep.Errorf(line, "sizes", "%s=%s: %q must be a whole number up to %d", key, clip(value), clip(item), maxHosts)
 			return
 		}
 		*into = append(*into, int(n))

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/railmap/railmap/exporters"
 )
 
 // Entry is one topology of a topology.yaml.
@@ -30,22 +32,22 @@ const (
 const maxYAMLBytes = 32 << 20
 
 // ParseYAML reads a topology.yaml strictly: known keys only, each once, one document, no aliases.
-func ParseYAML(data []byte, v Version) ([]Entry, []Problem) {
+func ParseYAML(data []byte, v Version) ([]Entry, []exporters.Problem) {
 	p := yamlParser{version: v}
 	entries := p.file(data)
-	return entries, p.rep.sorted()
+	return entries, p.rep.Sorted()
 }
 
 // ParseTopoconf reads what `scontrol show topoconf` prints (25.05 and newer): a topology.yaml with a %YAML line, empty
 // members of the plugins that are not used, and "..." at the end.
-func ParseTopoconf(data []byte) ([]Entry, []Problem) {
+func ParseTopoconf(data []byte) ([]Entry, []exporters.Problem) {
 	p := yamlParser{printed: true}
 	entries := p.file(data)
-	return entries, p.rep.sorted()
+	return entries, p.rep.Sorted()
 }
 
 type yamlParser struct {
-	rep     report
+	rep     exporters.Problems
 	version Version
 	printed bool // by scontrol: empty members are nothing, switch lines of higher levels may hold empty nodes
 	expand  hosts
@@ -53,7 +55,7 @@ type yamlParser struct {
 
 func (p *yamlParser) file(data []byte) []Entry {
 	if len(data) > maxYAMLBytes {
-		p.rep.errorf(0, "too-large", "the file must not be larger than %d bytes, has %d", maxYAMLBytes, len(data))
+		p.rep.Errorf(0, "too-large", "the file must not be larger than %d bytes, has %d", maxYAMLBytes, len(data))
 		return nil
 	}
 	p.expand = hosts{rep: &p.rep, version: p.version, left: maxHosts}
@@ -61,20 +63,20 @@ func (p *yamlParser) file(data []byte) []Entry {
 	var doc yaml.Node
 	switch err := dec.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		p.rep.errorf(0, "empty", "the file is empty: must hold a list of topologies")
+		p.rep.Errorf(0, "empty", "the file is empty: must hold a list of topologies")
 		return nil
 	case err != nil:
-		p.rep.errorf(0, "parse", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		p.rep.Errorf(0, "parse", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 		return nil
 	}
 	var second yaml.Node
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
-		p.rep.errorf(second.Line, "two-documents", "the file must hold one YAML document: Slurm drops the others in silence")
+		p.rep.Errorf(second.Line, "two-documents", "the file must hold one YAML document: Slurm drops the others in silence")
 		return nil
 	}
 	top := doc.Content[0]
 	if top.Kind != yaml.SequenceNode || len(top.Content) == 0 {
-		p.rep.errorf(top.Line, "top", "the file must be a list with one entry per topology")
+		p.rep.Errorf(top.Line, "top", "the file must be a list with one entry per topology")
 		return nil
 	}
 	var entries []Entry
@@ -101,10 +103,10 @@ func (p *yamlParser) entry(n *yaml.Node) Entry {
 		return true
 	})
 	if e.Name == "" {
-		p.rep.errorf(n.Line, "topology-name", "an entry must have a topology name")
+		p.rep.Errorf(n.Line, "topology-name", "an entry must have a topology name")
 	}
 	if e.Plugin == "" {
-		p.rep.errorf(n.Line, "no-plugin", "topology %q must have one of tree, block and flat", e.Name)
+		p.rep.Errorf(n.Line, "no-plugin", "topology %q must have one of tree, block and flat", e.Name)
 	}
 	return e
 }
@@ -115,7 +117,7 @@ func (p *yamlParser) plugin(e *Entry, kind Kind, v *yaml.Node) {
 		return
 	}
 	if e.Plugin != "" {
-		p.rep.errorf(v.Line, "two-plugins", "topology %q has %s and %s: must have one", e.Name, e.Plugin, kind)
+		p.rep.Errorf(v.Line, "two-plugins", "topology %q has %s and %s: must have one", e.Name, e.Plugin, kind)
 		return
 	}
 	e.Plugin = kind
@@ -135,10 +137,10 @@ func (p *yamlParser) plugin(e *Entry, kind Kind, v *yaml.Node) {
 		if v.Kind == yaml.MappingNode {
 			p.mapping(v, "flat", func(key string, v *yaml.Node) bool { return key == "alpha_step_rank" && p.boolean(v, key) || true })
 		} else if !p.boolean(v, "flat") {
-			p.rep.errorf(v.Line, "flat", "flat must be true")
+			p.rep.Errorf(v.Line, "flat", "flat must be true")
 		}
 	default: // ring, torus3d: real plugins of 26.05 whose members are not checked here
-		p.rep.warnf(v.Line, "not-checked", "topology %q uses %s, which is not checked here", e.Name, kind)
+		p.rep.Warnf(v.Line, "not-checked", "topology %q uses %s, which is not checked here", e.Name, kind)
 	}
 }
 
@@ -179,7 +181,7 @@ func (p *yamlParser) blockEntry(e *Entry, n *yaml.Node) {
 // mapping calls member for every key, which says whether it knows the key.
 func (p *yamlParser) mapping(n *yaml.Node, what string, member func(key string, v *yaml.Node) bool) {
 	if n.Kind != yaml.MappingNode {
-		p.rep.errorf(n.Line, "type", "%s must be a mapping", what)
+		p.rep.Errorf(n.Line, "type", "%s must be a mapping", what)
 		return
 	}
 	seen := make(map[string]bool, len(n.Content)/2)
@@ -187,11 +189,11 @@ func (p *yamlParser) mapping(n *yaml.Node, what string, member func(key string, 
 		k, v := n.Content[i], n.Content[i+1]
 		switch {
 		case k.Kind != yaml.ScalarNode || v.Kind == yaml.AliasNode || v.Anchor != "":
-			p.rep.errorf(k.Line, "type", "%s must not use aliases, anchors or keys that are no text", what)
+			p.rep.Errorf(k.Line, "type", "%s must not use aliases, anchors or keys that are no text", what)
 		case seen[k.Value]:
-			p.rep.errorf(k.Line, "key-twice", "%s has the key %q twice: Slurm uses the last", what, clip(k.Value))
+			p.rep.Errorf(k.Line, "key-twice", "%s has the key %q twice: Slurm uses the last", what, clip(k.Value))
 		case !member(k.Value, v):
-			p.rep.errorf(k.Line, "unknown-key", "%q is not a key of %s: Slurm ignores it in silence", clip(k.Value), what)
+			p.rep.Errorf(k.Line, "unknown-key", "%q is not a key of %s: Slurm ignores it in silence", clip(k.Value), what)
 		}
 		seen[k.Value] = true
 	}
@@ -200,7 +202,7 @@ func (p *yamlParser) mapping(n *yaml.Node, what string, member func(key string, 
 // each calls item for every member of a sequence. An empty one is an error: Slurm then makes up its own.
 func (p *yamlParser) each(n *yaml.Node, key string, item func(*yaml.Node)) bool {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		p.rep.errorf(n.Line, "type", "%s must be a list with at least one member", key)
+		p.rep.Errorf(n.Line, "type", "%s must be a list with at least one member", key)
 		return true
 	}
 	for _, c := range n.Content {
@@ -215,17 +217,17 @@ var plainNumber = regexp.MustCompile(`^[-+]?(\.?[0-9][0-9_]*(\.[0-9_]*)?([eE][-+
 // text reads a string. Bare words that other YAML libraries read as numbers, booleans or null must be quoted.
 func (p *yamlParser) text(n *yaml.Node, key string) string {
 	if n.Kind != yaml.ScalarNode {
-		p.rep.errorf(n.Line, "type", "%s must be text", key)
+		p.rep.Errorf(n.Line, "type", "%s must be text", key)
 		return ""
 	}
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 && !p.printed {
 		switch strings.ToLower(n.Value) {
 		case "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n":
-			p.rep.errorf(n.Line, "quote", "%s: %s must be quoted: it is not read as text everywhere", key, n.Value)
+			p.rep.Errorf(n.Line, "quote", "%s: %s must be quoted: it is not read as text everywhere", key, n.Value)
 			return ""
 		}
 		if plainNumber.MatchString(strings.ToLower(n.Value)) {
-			p.rep.errorf(n.Line, "quote", "%s: %s must be quoted: it is not read as text everywhere", key, clip(n.Value))
+			p.rep.Errorf(n.Line, "quote", "%s: %s must be quoted: it is not read as text everywhere", key, clip(n.Value))
 			return ""
 		}
 	}
@@ -238,7 +240,7 @@ func (p *yamlParser) list(n *yaml.Node, key string, dots bool) []string {
 		return nil
 	}
 	if n.Kind == yaml.SequenceNode {
-		p.rep.errorf(n.Line, "type", "%s must be a hostlist in a string, not a YAML list", key)
+		p.rep.Errorf(n.Line, "type", "%s must be a hostlist in a string, not a YAML list", key)
 		return nil
 	}
 	value := p.text(n, key)
@@ -252,7 +254,7 @@ func (p *yamlParser) list(n *yaml.Node, key string, dots bool) []string {
 func (p *yamlParser) size(n *yaml.Node) int {
 	v, ok := number(n.Value)
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || !ok || padded(n.Value) || v > maxHosts {
-		p.rep.errorf(n.Line, "sizes", "block_sizes: %q must be a whole number up to %d", clip(n.Value), maxHosts)
+		p.rep.Errorf(n.Line, "sizes", "block_sizes: %q must be a whole number up to %d", clip(n.Value), maxHosts)
 		return 0
 	}
 	return int(v)
@@ -260,7 +262,7 @@ func (p *yamlParser) size(n *yaml.Node) int {
 
 func (p *yamlParser) boolean(n *yaml.Node, key string) bool {
 	if n.Kind != yaml.ScalarNode || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || n.Value != "true" && n.Value != "false" {
-		p.rep.errorf(n.Line, "type", "%s must be true or false", key)
+		p.rep.Errorf(n.Line, "type", "%s must be true or false", key)
 	}
 	return n.Value == "true"
 }

@@ -3,6 +3,7 @@ package slurm
 import (
 	"slices"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -26,7 +27,7 @@ type projection struct {
 	names    map[string]string // group -> name for Slurm
 	unknown  []string          // nodes in no group, by name
 	nodes    []string          // all nodes that must be written
-	warnings report
+	warnings exporters.Problems
 }
 
 // project keeps groups that have nodes in scope and drops a root with nothing but one group below it: it tells nothing.
@@ -35,7 +36,7 @@ func project(t *topology.Topology, o Options) projection {
 	s := newScope(t, o.Nodes)
 	p := projection{nodes: s.nodes}
 	if len(s.foreign) > 0 {
-		p.warnings.warnf(0, "not-in-slurm", "%d nodes of the map are not in slurm.conf and are left out: %s", len(s.foreign), listSome(s.foreign))
+		p.warnings.Warnf(0, "not-in-slurm", "%d nodes of the map are not in slurm.conf and are left out: %s", len(s.foreign), listSome(s.foreign))
 	}
 	p.roots = vertices(t.Tree.Groups, &s)
 	placed := make(map[string]bool, len(s.nodes))
@@ -62,7 +63,7 @@ func project(t *topology.Topology, o Options) projection {
 	}
 	if len(p.unknown) > 0 {
 		slices.SortFunc(p.unknown, byName)
-		p.warnings.warnf(0, "unknown-nodes", "%d nodes are in no group of the map and go to the leaf %q: %s", len(p.unknown), unknownName, listSome(p.unknown))
+		p.warnings.Warnf(0, "unknown-nodes", "%d nodes are in no group of the map and go to the leaf %q: %s", len(p.unknown), unknownName, listSome(p.unknown))
 	}
 	p.names = groupNames(t.Tree.Groups)
 	return p

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -133,7 +134,7 @@ func checkTopoconf(t *testing.T, c testController, topo *topology.Topology, o Op
 	}
 	want, _ := ParseYAML(files[0].Data, o.Version)
 	got, problems := ParseTopoconf([]byte(c.run(t, "scontrol", "show", "topoconf")))
-	if Refused(problems) {
+	if exporters.Refused(problems) {
 		t.Fatal(problems)
 	}
 	if d := cmp.Diff(canonicalEntries(want), canonicalEntries(got)); d != "" {

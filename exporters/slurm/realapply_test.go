@@ -74,7 +74,7 @@ func TestRealVerify(t *testing.T) {
 		if problems, err := Verify(t.Context(), s.Install, TreeKind, good); err != nil || len(problems) > 0 {
 			t.Errorf("%s: good files: %v %v", s.release, problems, err)
 		}
-		if problems, err := Verify(t.Context(), s.Install, TreeKind, bad); err != nil || !Refused(problems) {
+		if problems, err := Verify(t.Context(), s.Install, TreeKind, bad); err != nil || !exporters.Refused(problems) {
 			t.Errorf("%s: a switch twice: %v %v", s.release, problems, err)
 		}
 	}

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/railmap/railmap/exporters"
 )
 
 // ParseShow reads what `scontrol show topology` prints (22.05 to 26.05) back into a Config. Nodes that a controller lists for
 // upper switches and for joined blocks repeat those of the leaves and are dropped. Switches come leaves first, in the order of
 // the output; BlockSizes holds the base and the sizes of joined blocks.
 func ParseShow(data []byte) (Config, error) {
-	var rep report
+	var rep exporters.Problems
 	h := hosts{rep: &rep, version: v2605, dots: true, left: maxHosts * maxDepth}
 	var c Config
 	for number, line := range strings.Split(string(data), "\n") {
@@ -22,7 +24,7 @@ func ParseShow(data []byte) (Config, error) {
 			return Config{}, fmt.Errorf("scontrol show topology: line %d: %w", number+1, err)
 		}
 		h.show(&c, number+1, values)
-		if Refused(rep) {
+		if exporters.Refused(rep) {
 			return Config{}, fmt.Errorf("scontrol show topology: %s", rep[0])
 		}
 	}
@@ -51,7 +53,7 @@ func (h *hosts) show(c *Config, line int, v map[string]string) {
 	case v["AggregatedBlock"] != "":
 		c.BlockSizes = append(c.BlockSizes, int(size))
 	default:
-		h.rep.errorf(line, "show", "must start with SwitchName, BlockName or AggregatedBlock")
+		h.rep.Errorf(line, "show", "must start with SwitchName, BlockName or AggregatedBlock")
 	}
 }
 

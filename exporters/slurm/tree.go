@@ -14,7 +14,7 @@ import (
 //	SwitchName=leaf0 Nodes=node[0001-0032]
 //	SwitchName=leaf1 Nodes=node[0033-0064]
 //	SwitchName=pod0 Switches=leaf[0-1]
-func Tree(t *topology.Topology, o Options) ([]exporters.File, []Problem, error) {
+func Tree(t *topology.Topology, o Options) ([]exporters.File, []exporters.Problem, error) {
 	p := project(t, o)
 	c := Config{Switches: p.switches()}
 	file := exporters.File{Name: ConfFile, Data: writeConf(&c), Nodes: c.nodeCount()}

@@ -14,7 +14,7 @@ import (
 // Verify loads rendered files into a slurmctld of its own, which is started on loopback and stopped again (0.1 to 2 seconds),
 // and reads back what it made of them. Problems are the lines in which it complains: errors when it does not start or has
 // another topology than the file says, warnings otherwise. The error is ErrNoSlurm where no slurmctld is installed.
-func Verify(ctx context.Context, i Install, kind Kind, files []exporters.File) ([]Problem, error) {
+func Verify(ctx context.Context, i Install, kind Kind, files []exporters.File) ([]exporters.Problem, error) {
 	_, version, err := i.Release(ctx)
 	if err != nil {
 		return nil, err
@@ -32,10 +32,10 @@ func Verify(ctx context.Context, i Install, kind Kind, files []exporters.File) (
 	for _, f := range files {
 		beside[f.Name] = f.Data
 	}
-	var rep report
+	var rep exporters.Problems
 	c, err := startController(ctx, i, version, work, beside, "include "+FragmentFile+"\n"+futureNodes(entries[0].Config.nodes()))
 	if r, ok := errors.AsType[*refusal](err); ok {
-		rep.errorf(0, "slurmctld", "the controller of Slurm %s does not start (%s): %s", version, r.state, lastLines(r.log))
+		rep.Errorf(0, "slurmctld", "the controller of Slurm %s does not start (%s): %s", version, r.state, lastLines(r.log))
 		return rep, nil
 	} else if err != nil {
 		return nil, err
@@ -46,10 +46,10 @@ func Verify(ctx context.Context, i Install, kind Kind, files []exporters.File) (
 		return nil, err
 	}
 	if !same(entries, got) {
-		rep.errorf(0, "slurmctld", "the controller of Slurm %s has read another topology than the file says", version)
+		rep.Errorf(0, "slurmctld", "the controller of Slurm %s has read another topology than the file says", version)
 	}
 	for _, line := range complaints(c.log.String()) {
-		rep.warnf(0, "slurmctld", "%s", line)
+		rep.Warnf(0, "slurmctld", "%s", line)
 	}
 	return rep, nil
 }

@@ -18,7 +18,7 @@ const (
 // YAML renders topology.yaml (Slurm 25.05 and newer) with up to three topologies: "ib", the tree, for everybody; "nvl", the
 // NVLink domains as blocks, when the map has any; and "plain" for partitions without a fabric. Names are always quoted,
 // because other YAML libraries read some bare ones as numbers.
-func YAML(t *topology.Topology, o Options) ([]exporters.File, []Problem, error) {
+func YAML(t *topology.Topology, o Options) ([]exporters.File, []exporters.Problem, error) {
 	if !o.Version.IsZero() && o.Version.Before(v2505) {
 		return nil, nil, fmt.Errorf("topology.yaml needs Slurm 25.05 or newer, not %s: use the tree or block plugin", o.Version)
 	}
