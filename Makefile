@@ -1,6 +1,8 @@
 # Everything a newcomer needs: make demo, make test. Go 1.26, gcc; tests install the rest (see .ci/install-deps).
 GO ?= go
 ARGS ?=
+# go-nvml binds calls that NVIDIA deprecates; the warnings say nothing about this program.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 .PHONY: build demo test check bench clean
 
