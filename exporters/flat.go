@@ -26,6 +26,10 @@ type FlatNode struct {
 	Groups []string
 }
 
+// Placeholder stands before the node's name where a node is in no group: no other node has this value, so nobody takes the node
+// for a neighbour, and it stays visible to schedulers that want every level.
+const Placeholder = "unk-"
+
 // Attached tells whether the node is in the fabric's tree.
 func (n FlatNode) Attached() bool {
 	return slices.ContainsFunc(n.Groups, func(g string) bool { return g != "" })

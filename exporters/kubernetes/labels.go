@@ -199,7 +199,7 @@ func column(flat exporters.Flat, c int) []string {
 func (t *table) labels(n exporters.FlatNode, name string) []label {
 	labels := make([]label, 0, len(t.keys)+6)
 	for i, k := range t.keys {
-		value := labelValue(placeholder + name)
+		value := labelValue(exporters.Placeholder + name)
 		switch {
 		case k.Level == "":
 			value = labelValue(name)
@@ -209,7 +209,7 @@ func (t *table) labels(n exporters.FlatNode, name string) []label {
 		labels = append(labels, label{k.Key, value})
 	}
 	if t.domain != "" {
-		value := labelValue(placeholder + name)
+		value := labelValue(exporters.Placeholder + name)
 		if n.NVLinkDomain != "" {
 			value = labelValue(n.NVLinkDomain)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -137,7 +138,7 @@ func (l *linter) levelKeys() []string {
 func (l *linter) unpadded(key string) {
 	var values []string
 	for _, n := range l.nodes {
-		if v := n.labels[key]; v != "" && !strings.HasPrefix(v, placeholder) && !guidRun.MatchString(v) {
+		if v := n.labels[key]; v != "" && !strings.HasPrefix(v, exporters.Placeholder) && !guidRun.MatchString(v) {
 			values = append(values, v)
 		}
 	}

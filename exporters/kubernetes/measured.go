@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"strconv"
 
+	"github.com/railmap/railmap/exporters"
 	"github.com/railmap/railmap/topology"
 )
 
@@ -19,9 +20,6 @@ const (
 	OrderKey = "railmap.dev/order"
 )
 
-// bytesPerGbit is 10^9 / 8.
-const bytesPerGbit = 1e9 / 8
-
 // measuredLabels gives the integer labels of a node. What is unknown has no label, and Gt does not match a node without it.
 func measuredLabels(n *topology.Node, previous map[string]string) []label {
 	var labels []label
@@ -31,12 +29,12 @@ func measuredLabels(n *topology.Node, previous map[string]string) []label {
 		}
 	}
 	if m := n.MeasuredBandwidthBytesPerSecond; m != nil {
-		add(BusBandwidthKey, Quantise(before(previous, BusBandwidthKey), m.Value/bytesPerGbit))
+		add(BusBandwidthKey, exporters.Quantise(before(previous, BusBandwidthKey), m.Value/exporters.BytesPerGbit))
 	}
 	if n.Share != nil {
-		add(ShareKey, QuantiseShare(before(previous, ShareKey), *n.Share))
+		add(ShareKey, exporters.QuantiseShare(before(previous, ShareKey), *n.Share))
 	}
-	if ok, known := healthyAdapters(n); known {
+	if ok, known := exporters.HealthyAdapters(n); known {
 		add(AdaptersKey, ok)
 	}
 	return labels
@@ -49,17 +47,4 @@ func before(previous map[string]string, key string) int64 {
 		return -1
 	}
 	return v
-}
-
-func healthyAdapters(n *topology.Node) (ok int64, known bool) {
-	for _, nic := range n.NICs {
-		if nic.Rail == nil {
-			continue
-		}
-		known = true
-		if nic.State != topology.Degraded && nic.State != topology.Down && nic.State != topology.Stale {
-			ok++
-		}
-	}
-	return ok, known
 }

@@ -9,10 +9,6 @@ import (
 	"github.com/railmap/railmap/topology"
 )
 
-// placeholder is the value of a level at which a node is in no group: no other node has it, so nobody takes the node for a
-// neighbour, and the node stays visible to schedulers that want every level.
-const placeholder = "unk-"
-
 var (
 	digits  = regexp.MustCompile(`[0-9]+`)
 	guidRun = regexp.MustCompile(`(?i)[0-9a-f]{12}`)
