@@ -230,22 +230,27 @@ func (o *buildOptions) nextGeneration(t *topology.Topology) error {
 
 // printFindings tells on stderr what an operator should look at; the whole list is in the document.
 func printFindings(e *env, findings []topology.Finding, path string) error {
+	if path == "-" {
+		path = "FILE"
+	}
+	return writeFindings(e, findings, "railmap topology findings -t "+path)
+}
+
+// writeFindings prints the first findings on stderr, worst first; more says where the rest can be seen.
+func writeFindings(e *env, findings []topology.Finding, more string) error {
 	const shown = 20
+	if len(findings) == 0 {
+		return nil
+	}
 	t := newTable("SEVERITY", "CODE", "SUBJECT", "MESSAGE")
 	for _, f := range findings[:min(len(findings), shown)] {
 		t.add(string(f.Severity), f.Code, f.Subject, f.Message)
 	}
-	if len(findings) == 0 {
-		return nil
-	}
 	if err := t.write(e.stderr, &output{}); err != nil {
 		return err
 	}
-	if more := len(findings) - shown; more > 0 {
-		if path == "-" {
-			path = "FILE"
-		}
-		_, err := fmt.Fprintf(e.stderr, "... and %d more: railmap topology findings -t %s\n", more, path)
+	if rest := len(findings) - shown; rest > 0 {
+		_, err := fmt.Fprintf(e.stderr, "... and %d more: %s\n", rest, more)
 		return err
 	}
 	return nil
