@@ -20,6 +20,7 @@ type placeOptions struct {
 	include  string
 	req      placer.Request
 	message  string
+	slurm    slurmJobOptions
 	output   output
 }
 
@@ -42,11 +43,13 @@ harms later gangs least. NCCL's rings follow rank order, so the order is part of
 Exit code 3: no set of nodes satisfies the request; the message says what would make it feasible.`,
 		Example: `  railmap place -t topology.yaml -N 16
   railmap place -t topology.yaml -N 16 --busy 'node[001-040]' --within pod -o json
-  sbatch $(railmap place -t topology.yaml -N 16 -o sbatch) job.sh`,
+  sbatch $(railmap place -t topology.yaml -N 16 -o sbatch) job.sh
+  railmap place -t topology.yaml -N 16 -o hostfile --tasks-per-node 8 > hosts`,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c, e) },
 	}
 	o.addFlags(cmd)
-	addOutput(cmd, &o.output, formatTable, formatWide, formatJSON, formatYAML, formatName, formatHostlist, formatAffinity, formatSbatch)
+	o.slurm.addFlags(cmd)
+	addOutput(cmd, &o.output, formatTable, formatWide, formatJSON, formatYAML, formatName, formatHostlist, formatAffinity, formatSbatch, formatHostfile)
 	return cmd
 }
 
@@ -82,7 +85,7 @@ func (o *placeOptions) run(_ context.Context, cmd *cobra.Command, e *env) error 
 	if err := o.complete(cmd); err != nil {
 		return err
 	}
-	snapshot, err := readSnapshot(e, o.topology, &o.state)
+	topo, snapshot, err := readSnapshot(e, o.topology, &o.state)
 	if err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func (o *placeOptions) run(_ context.Context, cmd *cobra.Command, e *env) error 
 		return placeError(err)
 	}
 	p.ToolVersion = toolVersion()
-	return o.print(e, p)
+	return o.print(e, topo, p)
 }
 
 // complete reads the request file and the host lists, and lets flags override.
@@ -160,24 +163,24 @@ func (o *placeOptions) mergeRequest(cmd *cobra.Command) error {
 }
 
 // readSnapshot reads a topology and puts the state of the flags on it.
-func readSnapshot(e *env, path string, s *stateOptions) (*placer.Snapshot, error) {
+func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *placer.Snapshot, error) {
 	topo, err := readTopology(e, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cluster, err := placer.NewCluster(topo, placer.Options{})
 	if err != nil {
-		return nil, usagef("%s: %v", path, err)
+		return nil, nil, usagef("%s: %v", path, err)
 	}
 	state, err := s.state()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	snapshot, err := cluster.Snapshot(state)
 	if err != nil {
-		return nil, placeError(err)
+		return nil, nil, placeError(err)
 	}
-	return snapshot, nil
+	return topo, snapshot, nil
 }
 
 // state parses the host lists.

@@ -19,7 +19,7 @@ const (
 )
 
 // print writes a placement in the chosen format.
-func (o *placeOptions) print(e *env, p *placer.Placement) error {
+func (o *placeOptions) print(e *env, t *topology.Topology, p *placer.Placement) error {
 	if done, err := o.output.document(e, p); done {
 		return err
 	}
@@ -31,7 +31,9 @@ func (o *placeOptions) print(e *env, p *placer.Placement) error {
 		_, err := fmt.Fprintln(e.stdout, topology.FoldHostlist(p.Nodes))
 		return err
 	case formatSbatch:
-		return printSbatch(e.stdout, p)
+		return o.slurm.printSbatch(e.stdout, t, p)
+	case formatHostfile:
+		return o.slurm.printHostfile(e.stdout, p)
 	case formatAffinity:
 		text, err := kubernetes.Affinity(p.Nodes, kubernetes.AffinityOptions{})
 		if err != nil {
@@ -41,17 +43,6 @@ func (o *placeOptions) print(e *env, p *placer.Placement) error {
 		return err
 	}
 	return o.printText(e.stdout, p)
-}
-
-// printSbatch pins the nodes. Slurm orders ranks by its own node table (see SwitchAsNodeRank) unless a host file says else;
-// the list itself is a set. A name with "/" would be read as a file.
-func printSbatch(w io.Writer, p *placer.Placement) error {
-	list := topology.FoldHostlist(p.Nodes)
-	if strings.Contains(list, "/") {
-		return usagef("-o sbatch: a node name with \"/\" would be read as a file by sbatch: use -o name")
-	}
-	_, err := fmt.Fprintf(w, "--nodes=%d --nodelist=%s\n", len(p.Nodes), list)
-	return err
 }
 
 // printText says what was chosen, why, what limits it, and what comes next.

@@ -14,6 +14,9 @@ const formatsText = `Formats of -o. Each command offers some of them; the first 
   yaml      the same document for people
   name      one name per line
   hostlist  names folded as Slurm writes them: gpu[001-004,007]
+  hostfile  one name per line and task in rank order, for SLURM_HOSTFILE
+  sbatch    options of sbatch, salloc and srun that give a job exactly these nodes
+  affinity  the same for a pod template of Kubernetes
   tree      the levels of the cluster as indented text
   svg       the same as a picture
 
