@@ -17,6 +17,19 @@ type FatTree struct {
 	Speed  string // "NDR"
 }
 
+// LevelsNeeded is 2 while one layer of spines reaches all leaves, else 3; 0 when three levels are not enough.
+func (t FatTree) LevelsNeeded() int {
+	half := t.Radix / 2
+	leaves := (t.Hosts + half - 1) / half * t.Rails
+	switch {
+	case leaves <= t.Radix:
+		return 2
+	case (leaves+half-1)/half <= t.Radix*half:
+		return 3
+	}
+	return 0
+}
+
 // fabricText holds what every line needs.
 type fabricText struct {
 	FatTree
