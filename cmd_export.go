@@ -20,6 +20,7 @@ func newExportCmd(e *env) *cobra.Command {
 		newExportKAICmd(e),
 		newExportKoordinatorCmd(e),
 		newExportNFDCmd(e),
+		newExportLintCmd(e),
 	)
 }
 

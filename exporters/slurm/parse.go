@@ -143,3 +143,14 @@ func (p *confParser) sizes(line int, key, value string, into *[]int) {
 		*into = append(*into, int(n))
 	}
 }
+
+// GuessKind says what a topology.conf looks like: BlockKind when it has a line that starts with BlockName, else TreeKind.
+func GuessKind(data []byte) Kind {
+	var ignored exporters.Problems
+	for _, l := range lexConf(data, &ignored) {
+		if l.pairs[0].key == "blockname" {
+			return BlockKind
+		}
+	}
+	return TreeKind
+}
