@@ -34,10 +34,10 @@ func (s *System) Search(nodes int) (Found, error) {
 	if several && s.Nets() == 0 {
 		return Found{}, fmt.Errorf("the machine has no net element and the job %d nodes: complete the file, for example with --fill SPEED=400000", nodes)
 	}
-	l := newLedger(s)
-	ring := s.find(l, PatternRing, 1, searchChannels, several)
-	tree := s.find(l, PatternBalancedTree, ring.channels, ring.channels, several)
-	nvls := s.find(l, PatternNVLS, 1, searchChannels, several)
+	w := newWorkspace(s)
+	ring := s.find(w, PatternRing, 1, searchChannels, several)
+	tree := s.find(w, PatternBalancedTree, ring.channels, ring.channels, several)
+	nvls := s.find(w, PatternNVLS, 1, searchChannels, several)
 	f := Found{Graphs: Graphs{Ring: ring.graph(), Tree: tree.graph(), NVLS: nvls.graph()}, LatencyInter: exact(ring.latency)}
 	f.RingChannels, f.TreeChannels, f.NVLSChannels = s.channelsOf(ring, several), s.channelsOf(tree, several), s.channelsOf(nvls, several)
 	for _, c := range []*candidate{ring, tree} {

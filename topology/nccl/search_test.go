@@ -1,9 +1,9 @@
 package nccl
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
-	"time"
 )
 
 // vectorSystem builds the machine of a vectors row.
@@ -41,14 +41,11 @@ func TestSearchVectors(t *testing.T) {
 			continue
 		}
 		seen[k] = true
-		t0 := time.Now()
 		s := vectorSystem(t, v.XML, v.Env)
-		t1 := time.Now()
 		f, err := s.Search(v.Nodes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s n=%d %v %v", v.XML, v.Nodes, t1.Sub(t0), time.Since(t1))
 		if got, want := f.Graphs.Tuple(), v.Graphs.Tuple(); got != want || f.Tree.Pattern != v.Graphs.Tree.Pattern {
 			t.Errorf("%s n=%d:\n got %s tree pattern %d\nwant %s tree pattern %d", v.XML, v.Nodes, got, f.Tree.Pattern, want, v.Graphs.Tree.Pattern)
 		}
@@ -80,17 +77,59 @@ func TestSearchBadNodes(t *testing.T) {
 	}
 }
 
+// TestSearchMachines holds the graphs of usual machines where the corpus is absent; the first four are those that NCCL 2.30.7
+// finds on machines of the same make.
+func TestSearchMachines(t *testing.T) {
+	a100 := rig{cpus: 4, switches: 1, gpus: 2, nics: 2, sm: 80, nvlinks: 12, mbps: 200000, vendor: "AuthenticAMD", model: 49, speed: "16.0 GT/s PCIe", gdr: 1}
+	shared := rigWith(hgx(90), func(r *rig) { r.switches, r.gpus = 2, 2 })
+	ec2 := rigWith(hgx(90), func(r *rig) { r.nics, r.mbps = 4, 100000 })
+	double := rigWith(hgx(90), func(r *rig) { r.nics, r.mbps = 2, 200000 })
+	for _, tt := range []struct {
+		name       string
+		r          rig
+		one, two   string
+		oneP, twoP Pattern
+	}{
+		{"8xH100 8x400G", hgx(90), "12 30 30 1 4 0 12 30 30 1 4 0 8 40 60 1 4 0", "8 48 48 1 4 2 8 48 48 1 4 0 8 40 48 1 4 0", 1, 3},
+		{"8xH100 4x400G", shared, "12 30 30 1 4 0 12 30 30 1 4 0 8 40 60 1 4 0", "8 24 24 1 4 0 8 48 24 1 4 0 4 48 48 1 4 0", 1, 1},
+		{"8xH100 32x100G", ec2, "12 30 30 1 4 0 12 30 30 1 4 0 8 40 60 1 4 0", "32 12 12 1 4 2 32 12 12 1 4 0 8 12 12 1 4 0", 1, 3},
+		{"8xA100 8x200G", a100, "12 20 20 1 4 0 12 20 20 1 4 0 0 0 0 0 0 0", "8 24 24 1 4 0 8 30 24 1 4 0 0 0 0 0 0 0", 1, 1},
+		{"8xB200 8x400G", hgx(100), "16 45 45 1 4 0 16 45 45 1 4 0 8 80 90 1 4 0", "8 48 48 1 7 0 8 96 48 1 4 0 8 48 48 1 4 0", 1, 3},
+		{"8xH100 16x200G", double, "12 30 30 1 4 0 12 30 30 1 4 0 8 40 60 1 4 0", "16 24 24 1 4 2 16 24 24 1 4 0 8 24 24 1 4 0", 1, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for nodes, want := range map[int]string{1: tt.one, 2: tt.two, 1000: tt.two} {
+				f := mustSearch(t, tt.r, nodes, Options{})
+				pattern := tt.twoP
+				if nodes == 1 {
+					pattern = tt.oneP
+				}
+				if f.Tuple() != want || f.Tree.Pattern != pattern {
+					t.Errorf("%d nodes: %s tree pattern %d, want %s %d", nodes, f.Tuple(), f.Tree.Pattern, want, pattern)
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkSearch(b *testing.B) {
-	for _, m := range []struct{ name, xml, env string }{
-		{"8xH100-8NIC", "gen-h8x8.xml", "SM=90 NVL=18 SPEED=400000"},
-		{"8xH100-4NIC", "gen-h8x4g2.xml", "SM=90 NVL=18 SPEED=400000"},
-		{"8xH100-32NIC", "gen-h8x32.xml", "SM=90 NVL=18 SPEED=100000"},
-		{"8xA100-8NIC", "azure-ndv4-8xA100-topo.xml", "SM=80 NVL=12 SPEED=200000"},
-		{"8xB200-8NIC", "gen-b8x8.xml", "SM=100 NVL=18 SPEED=400000"},
+	pcie := rigWith(hgx(80), func(r *rig) { r.nvlinks = 0 })
+	wide := rigWith(hgx(90), func(r *rig) { r.switches, r.nics, r.mbps = 8, 2, 200000 })
+	for _, m := range []struct {
+		name string
+		r    rig
+	}{
+		{"8xH100-8NIC", hgx(90)},
+		{"8xB200-8NIC", hgx(100)},
+		{"8xH100-4NIC", rigWith(hgx(90), func(r *rig) { r.switches, r.gpus = 2, 2 })},
+		{"8xH100-32NIC", rigWith(hgx(90), func(r *rig) { r.nics, r.mbps = 4, 100000 })},
+		{"8xPCIe-8NIC", pcie},
+		{"16xH100-32NIC", wide},
+		{"16xPCIe-32NIC", rigWith(wide, func(r *rig) { r.nvlinks = 0 })},
 	} {
 		for _, nodes := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", m.name, nodes), func(b *testing.B) {
-				s := vectorSystem(b, m.xml, m.env)
+				s := mustSystem(b, m.r.xml(), Options{})
 				for b.Loop() {
 					if _, err := s.Search(nodes); err != nil {
 						b.Fatal(err)
@@ -99,4 +138,44 @@ func BenchmarkSearch(b *testing.B) {
 			})
 		}
 	}
+}
+
+func BenchmarkNewSystem(b *testing.B) {
+	x := hgx(90).xml()
+	for b.Loop() {
+		if _, err := NewSystem(x, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// FuzzSystem builds and searches whatever reads as a topology file, if it is small.
+func FuzzSystem(f *testing.F) {
+	for _, r := range []rig{rigWith(hgx(90), func(r *rig) { r.switches = 1 }), {cpus: 1, switches: 1, gpus: 2, nics: 1, sm: 80, nvlinks: 4, pairs: true, mbps: 100000, vendor: "AuthenticAMD", speed: "16.0 GT/s PCIe"}} {
+		var b bytes.Buffer
+		if err := r.xml().Write(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, err := ReadXML(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if x, err = Fill(x, FillOptions{SM: 90, NVLinks: 4, SpeedMbps: 100000}); err != nil {
+			return
+		}
+		x.Digest()
+		ToReport(x, "node")
+		s, err := NewSystem(x, Options{})
+		if err != nil || s.GPUs() > 4 || s.Nets() > 4 {
+			return
+		}
+		for _, nodes := range []int{1, 2} {
+			if _, err := s.Search(nodes); err != nil && (nodes == 1 || s.Nets() > 0) {
+				t.Fatalf("%d nodes: %v", nodes, err)
+			}
+		}
+	})
 }

@@ -11,15 +11,32 @@ func (w *walk) nextGPUs(out []int, gpu *vertex, step int, to goal) []int {
 	if w.sys.NVSwitch() {
 		return w.neighbours(out, gpu)
 	}
-	rank := w.rankNext(gpu, to.net != -1)
-	for _, r := range rank {
+	start := noNet
+	if to.net != -1 {
+		start = w.now.nets[w.now.channels*2]
+	}
+	equal := true
+	var first *nextRank
+	ranking := w.ranking(gpu, start)
+	for i := range ranking {
+		r := &ranking[i]
+		if w.used[r.gpu]&(1<<w.now.channels) != 0 {
+			continue
+		}
+		if first == nil {
+			first = r
+		}
+		equal = equal && r.intraBw == first.intraBw && r.intraHops == first.intraHops
 		out = append(out, r.gpu)
 	}
-	if to.net != -1 && to.net != step+1 && equalInside(rank) {
+	if start != noNet && to.net != step+1 && equal {
 		slices.Reverse(out) // keep the GPUs near the NIC for the step that returns to it
 	}
 	return out
 }
+
+// noNet stands for a channel that does not have to return to a NIC.
+const noNet = -1
 
 // neighbours are the next and the previous GPU where the channel has not been yet; rings try the previous one first.
 func (w *walk) neighbours(out []int, gpu *vertex) []int {
@@ -39,16 +56,11 @@ func (w *walk) neighbours(out []int, gpu *vertex) []int {
 		count = 1
 	}
 	for _, g := range tries[:count] {
-		if g != gpu.index && w.open(gpu, g) {
+		if g != gpu.index && len(gpu.paths[kindGPU][g].links) > 0 && w.used[g]&(1<<w.now.channels) == 0 {
 			out = append(out, g)
 		}
 	}
 	return out
-}
-
-// open tells whether a channel can still go from gpu to g.
-func (w *walk) open(gpu *vertex, g int) bool {
-	return len(gpu.paths[kindGPU][g].links) > 0 && w.used[g]&(1<<w.now.channels) == 0
 }
 
 // nextRank is what a GPU is worth as the next one; whole GB/s, as NCCL compares them.
@@ -59,22 +71,30 @@ type nextRank struct {
 	intraBw              int
 }
 
-// rankNext sorts the open GPUs: near the NIC first where the channel has to return to it, then by path from here, then by
-// number.
-func (w *walk) rankNext(gpu *vertex, toNet bool) []nextRank {
-	c := w.now
-	ranks := make([]nextRank, 0, c.gpus)
-	for i := 1; i < c.gpus; i++ {
-		g := (gpu.index + i) % c.gpus
-		if !w.open(gpu, g) {
+// ranking sorts the GPUs that can follow one: near the NIC first where the channel has to return to it, then by path from
+// here, then by number. It is made once for each GPU and NIC.
+func (w *workspace) ranking(gpu *vertex, net int) []nextRank {
+	at := gpu.index*(w.sys.Nets()+1) + net + 1
+	if w.rankings[at] == nil {
+		w.rankings[at] = w.sys.rank(gpu, net)
+	}
+	return w.rankings[at]
+}
+
+func (s *System) rank(gpu *vertex, net int) []nextRank {
+	n := s.GPUs()
+	ranks := make([]nextRank, 0, n)
+	for i := 1; i < n; i++ {
+		g := (gpu.index + i) % n
+		p := &gpu.paths[kindGPU][g]
+		if len(p.links) == 0 {
 			continue
 		}
-		p := &gpu.paths[kindGPU][g]
 		r := nextRank{gpu: g, distance: i, intraBw: int(p.bw), intraHops: len(p.links)}
-		if toNet {
-			from := &w.sys.vertices[kindNet][c.nets[c.channels*2]].paths[kindGPU][g]
+		if net != noNet {
+			from := &s.vertices[kindNet][net].paths[kindGPU][g]
 			r.interBw, r.interHops = int(from.bw), len(from.links)
-			r.interPCI = pcieOf(w.sys.vertices[kindGPU][g].parent)
+			r.interPCI = pcieOf(s.vertices[kindGPU][g].parent)
 		}
 		ranks = append(ranks, r)
 	}
@@ -83,15 +103,6 @@ func (w *walk) rankNext(gpu *vertex, toNet bool) []nextRank {
 			a.intraHops-b.intraHops, a.distance-b.distance)
 	})
 	return ranks
-}
-
-func equalInside(ranks []nextRank) bool {
-	for _, r := range ranks {
-		if r.intraBw != ranks[0].intraBw || r.intraHops != ranks[0].intraHops {
-			return false
-		}
-	}
-	return true
 }
 
 // pcieOf is the PCIe bandwidth of a device in whole GB/s, the smaller of both directions; -1 without.

@@ -4,15 +4,15 @@ import "math/bits"
 
 // hunt is the search for one pattern: many walks, each asking a little less than the one before.
 type hunt struct {
-	sys     *System
-	ledger  *ledger
-	several bool
-	sm      int
-	speeds  []float32
-	at      int // present speed
-	cross   int // the crossNic setting
-	total   int // steps left of all walks
-	spent   int // result of the last walk: steps left, or -1 for "all channels found"
+	sys       *System
+	workspace *workspace
+	several   bool
+	sm        int
+	speeds    []float32
+	at        int // present speed
+	cross     int // the crossNic setting
+	total     int // steps left of all walks
+	spent     int // result of the last walk: steps left, or -1 for "all channels found"
 
 	walked                 map[terms]int // steps left of walks done
 	intraKinds, interKinds pathKinds
@@ -25,8 +25,8 @@ type hunt struct {
 }
 
 // find searches one pattern.
-func (s *System) find(l *ledger, pattern Pattern, low, high int, several bool) *candidate {
-	h := &hunt{sys: s, ledger: l, several: several, total: budgetTotal, walked: map[terms]int{}, best: newCandidate(pattern, s.GPUs(), low, high)}
+func (s *System) find(w *workspace, pattern Pattern, low, high int, several bool) *candidate {
+	h := &hunt{sys: s, workspace: w, several: several, total: budgetTotal, walked: map[terms]int{}, best: newCandidate(pattern, s.GPUs(), low, high)}
 	h.sm, _ = s.SM()
 	if !h.prepare() {
 		return h.best
@@ -136,7 +136,7 @@ func (h *hunt) steps(c, best *candidate) int {
 	if before, walked := h.walked[t]; walked && !h.sys.options.everyWalk {
 		return before
 	}
-	w := walk{sys: h.sys, several: h.several, ledger: h.ledger, now: c, best: best, budget: &left}
+	w := walk{sys: h.sys, several: h.several, workspace: h.workspace, now: c, best: best, budget: &left}
 	w.channel()
 	if best.pattern != PatternNVLS {
 		h.walked[t] = left

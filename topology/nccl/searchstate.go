@@ -75,6 +75,16 @@ func (c *candidate) duplicate(sm int) {
 	c.channels = n
 }
 
+// workspace is what all walks of one search share.
+type workspace struct {
+	*ledger
+	rankings [][]nextRank // see ranking
+}
+
+func newWorkspace(s *System) *workspace {
+	return &workspace{ledger: newLedger(s), rankings: make([][]nextRank, s.GPUs()*(s.Nets()+1))}
+}
+
 // ledger is what is left of every link and NIC while channels are laid. Links are counted in MB/s: NCCL rounds to three
 // decimals of a GB/s, so that taking and giving back ends where it began.
 type ledger struct {
@@ -95,8 +105,9 @@ func newLedger(s *System) *ledger {
 	return l
 }
 
-// mega turns GB/s into whole MB/s, down; the small addition makes up for decimals that float32 holds slightly short.
-func mega(gbps float32) int32 { return int32(math.Floor(float64(gbps)*1000 + .01)) }
+// mega turns GB/s into whole MB/s, down; the small addition makes up for decimals that float32 holds slightly short. Beyond
+// 1 PB/s, which no link is, it says 1 PB/s.
+func mega(gbps float32) int32 { return int32(min(math.Floor(float64(gbps)*1000+.01), 1e9)) }
 
 // charge takes bandwidth from the first steps of a path (or gives it back when negative) and returns how many had enough.
 func (l *ledger) charge(from *vertex, p *path, steps int, bw int32) int {

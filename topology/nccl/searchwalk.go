@@ -9,7 +9,7 @@ package nccl
 type walk struct {
 	sys     *System
 	several bool // several nodes: channels start and end at NICs
-	*ledger
+	*workspace
 	now    *candidate
 	best   *candidate
 	budget *int // steps left; -1 = a graph with all channels was found

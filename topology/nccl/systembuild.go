@@ -150,7 +150,7 @@ func (b *systemBuilder) pci(e *Element, parent *vertex) error {
 	if err != nil {
 		return e.errorf("%v", err)
 	}
-	width, err := e.number("link_width", 0)
+	width, err := e.natural("link_width")
 	if err != nil {
 		return err
 	}
@@ -315,6 +315,9 @@ func (b *systemBuilder) net(e *Element, nic *vertex) error {
 	guid, hasGUID, err := e.hex("guid")
 	if err != nil {
 		return err
+	}
+	if n.dev < 0 {
+		return e.errorf("dev is %d: must not be negative", n.dev)
 	}
 	if n.speed <= 0 {
 		n.speed = defaultMbps

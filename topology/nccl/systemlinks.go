@@ -63,7 +63,7 @@ func (b *systemBuilder) nvlinks(gpu, pci *Element, host int) error {
 		if e.Name != "nvlink" {
 			continue
 		}
-		count, err := e.number("count", 0)
+		count, err := e.natural("count")
 		if err != nil {
 			return err
 		}
@@ -102,11 +102,11 @@ func (b *systemBuilder) c2c(gpu, pci *Element, host int) error {
 		if e.Name != "c2c" {
 			continue
 		}
-		count, err := e.number("count", 0)
+		count, err := e.natural("count")
 		if err != nil {
 			return err
 		}
-		mbps, err := e.number("bw", 0)
+		mbps, err := e.natural("bw")
 		if err != nil {
 			return err
 		}

@@ -112,6 +112,15 @@ func (e *Element) number(name string, absent int) (int, error) {
 	return int(v), nil
 }
 
+// natural reads a count or width: a number from 0 to a million, 0 when absent.
+func (e *Element) natural(name string) (int, error) {
+	v, err := e.number(name, 0)
+	if err == nil && (v < 0 || v > 1e6) {
+		err = e.errorf("%s is %d: must be from 0 to 1000000", name, v)
+	}
+	return v, err
+}
+
 // hex reads a hexadecimal attribute, with or without 0x; the second result says whether it is there.
 func (e *Element) hex(name string) (uint64, bool, error) {
 	s, ok := e.Get(name)
