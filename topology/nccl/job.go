@@ -13,6 +13,8 @@ type NodeModel struct {
 	// Limiting names the part that makes this node worse than its kind ("mlx5_3 at 200 Gb/s, the others at 400"); empty for
 	// a healthy node.
 	Limiting string `json:"limiting,omitempty"`
+	// Without is this machine without the NICs that make it worse; nil when there are none, or when it is no better.
+	Without *NodeModel `json:"-"`
 	// LatencyInter is what the network plugin states, in microseconds; nearly always 0.
 	LatencyInter float64 `json:"latencyInter,omitempty"`
 	// Channels are the rings of a job of several such nodes: GPU order and the NICs where each enters and leaves.
@@ -32,9 +34,11 @@ type Job struct {
 	Fabric     *Fabric   // nil = a network without limits beyond the NICs
 	// ShareCap bounds the network bandwidth of the job in shares of a node's nominal bandwidth, for what the fabric does not
 	// show (other jobs on the same uplinks); 0 = no bound.
-	ShareCap    float64
-	CollNet     bool
-	Calibration *Calibration // nil = the plain model
+	ShareCap float64
+	CollNet  bool
+	// LeaveOutSlow predicts the job without the NICs that hold their node below what its other NICs carry alone.
+	LeaveOutSlow bool
+	Calibration  *Calibration // nil = the plain model
 }
 
 // JobNode is one host of a job.
@@ -81,7 +85,11 @@ func (j *Job) units() []unit {
 		out = append(out, unit{model: n.Model, first: int32(i), place: n.Place, hosts: 1, ranks: int32(n.Model.GPUs)})
 	}
 	for i := range out {
-		if u := &out[i]; u.hosts > 1 {
+		u := &out[i]
+		if j.LeaveOutSlow && u.model.Without != nil {
+			u.model = u.model.Without
+		}
+		if u.hosts > 1 && u.model.Fused != nil {
 			u.model = u.model.Fused(int(u.hosts))
 		}
 	}

@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -32,6 +33,42 @@ func NewNodeModel(name string, x *XML, o Options) (*NodeModel, error) {
 	m.Joined, m.LatencyInter = joined.Graphs, joined.LatencyInter
 	m.Channels = joined.RingChannels
 	return m, nil
+}
+
+// NewNodeModelWithout is NewNodeModel that also searches the machine without its slow NICs, for Advise.
+func NewNodeModelWithout(name string, x *XML, o Options) (*NodeModel, error) {
+	m, err := NewNodeModel(name, x, o)
+	if err != nil || m.Limiting == "" {
+		return m, err
+	}
+	without, err := NewNodeModel(name+" without "+m.Limiting, x.withoutSlowNICs(), o)
+	if err != nil {
+		return nil, err
+	}
+	without.SKU = m.SKU
+	m.Without = without
+	return m, nil
+}
+
+// withoutSlowNICs is a copy without the nets that are slower than the fastest one.
+func (x *XML) withoutSlowNICs() *XML {
+	x = x.Clone()
+	fastest := 0
+	speedOf := func(e *Element) int {
+		speed, _ := e.number("speed", 0)
+		return speed
+	}
+	x.Root.walk(func(e *Element, _ []*Element) {
+		if e.Name == "net" {
+			fastest = max(fastest, speedOf(e))
+		}
+	})
+	x.Root.walk(func(e *Element, _ []*Element) {
+		e.Children = slices.DeleteFunc(e.Children, func(c *Element) bool {
+			return c.Name == "net" && speedOf(c) > 0 && speedOf(c) < fastest
+		})
+	})
+	return x
 }
 
 // slowNIC names the first net that is slower than the fastest one.
@@ -88,7 +125,7 @@ func (m *Models) Get(name string, x *XML) (*NodeModel, error) {
 	if name == "" {
 		name = "sha256:" + digest[:16]
 	}
-	made, err := NewNodeModel(name, x, m.Options)
+	made, err := NewNodeModelWithout(name, x, m.Options)
 	if err != nil {
 		return nil, err
 	}

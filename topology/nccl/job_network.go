@@ -52,7 +52,7 @@ func newNetwork(j *Job, units []unit, crossNic int) *network {
 	n.out, n.tree, n.below = buffer[:groups], buffer[groups:], make([]int32, groups)
 	n.at = make([]int32, len(units))
 	n.meet = make([]int32, len(n.f.levels)+1)
-	n.nodes(j.ShareCap)
+	n.nodes(j)
 	n.ringEdges()
 	n.wrapHop(crossNic)
 	n.treeEdges()
@@ -61,13 +61,13 @@ func newNetwork(j *Job, units []unit, crossNic int) *network {
 }
 
 // nodes bounds by what single nodes reach. A node inside a tree sends twice the buffer, one of two nodes sends it once.
-func (n *network) nodes(share float64) {
+func (n *network) nodes(j *Job) {
 	twice := 1.
 	if len(n.units) == 2 {
 		twice = 2
 	}
-	if share > 0 && n.f.worth > 0 {
-		speed := share * n.f.worth
+	if j.ShareCap > 0 && n.f.worth > 0 {
+		speed := j.ShareCap * n.f.worth
 		n.ring.lower(speed, BindingShare, -1, 0)
 		n.trees.lower(speed*twice, BindingShare, -1, 0)
 		n.all.lower(speed, BindingShare, -1, 0)
@@ -81,7 +81,11 @@ func (n *network) nodes(share float64) {
 		for g := n.at[i]; g >= 0; g = n.f.groups[g].parent {
 			n.below[g]++
 		}
-		if speed := n.f.nodes[place].network; speed > 0 {
+		speed := n.f.nodes[place].network
+		if without := n.f.nodes[place].without; j.LeaveOutSlow && without > 0 {
+			speed = without
+		}
+		if speed > 0 {
 			n.ring.lower(speed, BindingNode, int32(i), 0)
 			n.trees.lower(speed*twice, BindingNode, int32(i), 0)
 			n.all.lower(speed, BindingNode, int32(i), 0)
