@@ -54,18 +54,18 @@ median error of published Ring results of 1 GiB and more is.`,
 	f.StringVar(&o.badFill, "bad-fill", "SM=90,NVL=18,SPEED=400000", "what the XML of --bad-xml lacks")
 	f.StringVar(&o.version, "nccl-version", "", "NCCL release to compare with (default: the newest known)")
 	f.Float64Var(&o.failBelow, "fail-below", 0, "exit 6 when a share is below this ratio")
-	addOutput(c, &o.output, formatTable, formatWide, formatJSON, formatYAML)
+	addOutput(c, &o.output, formatTable, formatWide, formatJSON)
 	return c
 }
 
 // benchNCCLReport is the answer: the shares over all rows of --vectors, then the tables.
 type benchNCCLReport struct {
-	Rows            int                  `json:"rows" yaml:"rows"`
-	ExactTupleShare *float64             `json:"exactTupleShare,omitempty" yaml:"exactTupleShare,omitempty"`
-	ChoiceShare     *float64             `json:"choiceShare,omitempty" yaml:"choiceShare,omitempty"`
-	Vectors         []nccl.VectorScore   `json:"vectors,omitempty" yaml:"vectors,omitempty"`
-	BadNodes        []nccl.VectorScore   `json:"badNodes,omitempty" yaml:"badNodes,omitempty"`
-	Published       *nccl.PublishedScore `json:"published,omitempty" yaml:"published,omitempty"`
+	Rows            int                  `json:"rows"`
+	ExactTupleShare *float64             `json:"exactTupleShare,omitempty"`
+	ChoiceShare     *float64             `json:"choiceShare,omitempty"`
+	Vectors         []nccl.VectorScore   `json:"vectors,omitempty"`
+	BadNodes        []nccl.VectorScore   `json:"badNodes,omitempty"`
+	Published       *nccl.PublishedScore `json:"published,omitempty"`
 }
 
 func (o *benchNCCLOptions) run(e *env) error {

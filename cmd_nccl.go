@@ -1,14 +1,14 @@
 package main
 
-import (
-	"errors"
+import "github.com/spf13/cobra"
 
-	"github.com/spf13/cobra"
-)
-
-// newNCCLCmd is a place holder.
+// newNCCLCmd holds the commands about NCCL.
 func newNCCLCmd(e *env) *cobra.Command {
-	return &cobra.Command{Use: "nccl", Short: "What NCCL will make of a node", RunE: func(*cobra.Command, []string) error {
-		return errors.New("nccl: not built yet")
-	}}
+	return newGroup("nccl", "What NCCL will make of a machine and a job",
+		newNCCLPredictCmd(e),
+		newNCCLXMLCmd(e),
+		newNCCLHintsCmd(e),
+		newNCCLOrderCmd(e),
+		newNCCLCalibrateCmd(e),
+	)
 }

@@ -154,8 +154,11 @@ func (p *Prediction) correct(j *Job, units []unit) {
 	if e == nil {
 		return
 	}
-	p.Correction = Correction{Used: fmt.Sprintf("%s, %s nodes, %d samples", e.SKU, e.Nodes, e.Samples), SizeClass: class,
-		TimeFactor: e.TimeFactor, ExpectedErrorRatio: &e.ErrorRatio}
+	nodes := map[string]string{oneNode: "one node", severalNodes: "several nodes"}[e.Nodes]
+	p.Correction = Correction{Used: fmt.Sprintf("%s, %s, %s", e.SKU, nodes, plural(e.Samples, "sample", "samples")), SizeClass: class, TimeFactor: e.TimeFactor}
+	if e.Samples > 1 { // one sample says nothing about its own error
+		p.Correction.ExpectedErrorRatio = &e.ErrorRatio
+	}
 	p.TimeSeconds *= e.TimeFactor
 	p.BusBandwidthBytesPerSecond /= e.TimeFactor
 	for i := range p.PerAlgorithm {
@@ -227,4 +230,28 @@ func (c *Calibration) Merge(entries []CalibrationEntry) {
 			c.Entries = append(c.Entries, e)
 		}
 	}
+}
+
+// SamplesOf predicts every row of a run by the plain model. Ranks that the run states must be those of the job.
+func SamplesOf(run *TestRun, j *Job, sku, source string) ([]Sample, error) {
+	plain := *j
+	plain.Calibration = nil
+	var out []Sample
+	for _, row := range run.Rows {
+		better := row.Better()
+		if better == nil || row.SizeBytes == 0 {
+			continue
+		}
+		plain.SizeBytes = row.SizeBytes
+		p, err := Predict(&plain)
+		if err != nil {
+			return nil, err
+		}
+		if run.Ranks > 0 && run.Ranks != p.Ranks {
+			return nil, fmt.Errorf("%s: the run has %d ranks, the machines given %d: must be the same", source, run.Ranks, p.Ranks)
+		}
+		out = append(out, Sample{SKU: sku, Collective: plain.Collective, Nodes: p.Nodes, SizeBytes: row.SizeBytes,
+			MeasuredSeconds: better.TimeSeconds, PredictedSeconds: p.TimeSeconds, Source: source})
+	}
+	return out, nil
 }

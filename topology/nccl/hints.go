@@ -21,22 +21,29 @@ type NodeHints struct {
 	Env  []EnvVar `json:"env"`
 }
 
-// Hints are the settings for a job. Common holds what all nodes share; Nodes, in rank order, what differs.
+// Hints are the settings for a job. Common holds what all nodes share, or most of them for NCCL_IB_HCA; Nodes, in rank order,
+// what a node has in place of it or on top.
 type Hints struct {
 	Common   []EnvVar           `json:"common"`
 	Nodes    []NodeHints        `json:"nodes,omitempty"`
 	Findings []topology.Finding `json:"findings,omitempty"`
 }
 
-// For lists the settings of one node, common ones first.
+// For lists the settings of one node: its own, and the common ones that it has no own value for.
 func (h Hints) For(node string) []EnvVar {
-	out := slices.Clone(h.Common)
+	var own []EnvVar
 	for _, n := range h.Nodes {
 		if n.Node == node {
-			out = append(out, n.Env...)
+			own = append(own, n.Env...)
 		}
 	}
-	return out
+	var out []EnvVar
+	for _, v := range h.Common {
+		if !slices.ContainsFunc(own, func(o EnvVar) bool { return o.Name == v.Name }) {
+			out = append(out, v)
+		}
+	}
+	return append(out, own...)
 }
 
 // HintOptions say what is known beside the map.
@@ -82,23 +89,26 @@ func (c *Cluster) HintsFor(names []string, o HintOptions) (Hints, error) {
 	return h, nil
 }
 
-// split moves settings that are the same on all nodes to Common.
+// split moves settings that are the same on all nodes to Common, and the NIC list that most nodes have.
 func (h *Hints) split(names []string, perNode [][]EnvVar) {
-	same := func(v EnvVar) bool {
-		for _, env := range perNode {
-			if !slices.ContainsFunc(env, func(o EnvVar) bool { return o.Name == v.Name && o.Value == v.Value }) {
-				return false
-			}
+	uses := make(map[EnvVar]int)
+	for _, env := range perNode {
+		for _, v := range env {
+			uses[EnvVar{Name: v.Name, Value: v.Value}]++
 		}
-		return true
+	}
+	common := func(v EnvVar) bool {
+		n := uses[EnvVar{Name: v.Name, Value: v.Value}]
+		return n == len(names) || v.Name == hcaVariable && 2*n > len(names)
 	}
 	for i, env := range perNode {
 		var own []EnvVar
 		for _, v := range env {
-			switch {
-			case !same(v):
+			if !common(v) {
 				own = append(own, v)
-			case i == 0:
+				continue
+			}
+			if !slices.ContainsFunc(h.Common, func(o EnvVar) bool { return o.Name == v.Name }) {
 				h.Common = append(h.Common, v)
 			}
 		}
@@ -107,6 +117,9 @@ func (h *Hints) split(names []string, perNode [][]EnvVar) {
 		}
 	}
 }
+
+// hcaVariable is the variable that lists the NICs.
+const hcaVariable = "NCCL_IB_HCA"
 
 // hca names the NICs to use, exactly ("="): the compute NICs that are up, without those that would slow the whole job more
 // than their absence does. From 2.30.7 NCCL also takes the rail of each.
@@ -134,7 +147,7 @@ func (h *Hints) hca(n *topology.Node, v Version) (EnvVar, bool) {
 	for _, l := range left {
 		why += ", without " + l.device + ": " + l.why
 	}
-	return EnvVar{"NCCL_IB_HCA", "=" + strings.Join(words, ","), why}, true
+	return EnvVar{hcaVariable, "=" + strings.Join(words, ","), why}, true
 }
 
 // leftOut is a NIC that a job is better without.
@@ -156,7 +169,7 @@ func chooseNICs(n *topology.Node) (used []topology.NodeNIC, left []leftOut) {
 		case nic.Rail == nil || nic.Device == "":
 		case nic.State == topology.Down:
 			left = append(left, leftOut{nic.Device, "it is down"})
-		case nic.NominalBandwidthBytesPerSecond > 0 && nic.NominalBandwidthBytesPerSecond < .9*fastest:
+		case nic.NominalBandwidthBytesPerSecond > 0 && nic.NominalBandwidthBytesPerSecond < slowNIC*fastest:
 			slow = append(slow, nic)
 			slowest = min(slowest, nic.NominalBandwidthBytesPerSecond)
 		default:

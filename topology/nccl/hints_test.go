@@ -113,6 +113,7 @@ func TestHintsFromReports(t *testing.T) {
 
 func TestHintsRails(t *testing.T) {
 	top := withNICs(twoLevels(3, 3, 1))
+	top.Nodes[2].NICs[0].State = topology.Down
 	zero, one := 0, 1
 	top.Switches = []topology.Switch{
 		{Name: "rail0", Role: topology.FabricSwitch, Group: "leaf0", Rail: &zero},
@@ -122,7 +123,10 @@ func TestHintsRails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.Common) != 2 || h.Common[1].Name != "NCCL_CROSS_NIC" || h.Common[1].Value != "0" || len(h.Findings) != 1 || h.Findings[0].Code != CodeOddRails {
+	if own := h.For("n2"); len(h.Nodes) != 1 || len(own) != 2 || own[1].Value != "=mlx5_1:1:1,mlx5_2:1:2,mlx5_3:1:3,mlx5_4:1:4,mlx5_5:1:5,mlx5_6:1:6,mlx5_7:1:7" {
+		t.Errorf("settings of n2, which lacks a NIC: %+v", own)
+	}
+	if len(h.Common) != 2 || h.Common[1].Name != "NCCL_CROSS_NIC" || h.Common[1].Value != "0" || len(h.Findings) != 2 || h.Findings[1].Code != CodeOddRails {
 		t.Errorf("hints %+v", h)
 	}
 }

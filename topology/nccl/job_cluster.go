@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -56,8 +57,7 @@ func (c *Cluster) Model(place int32, gpus int) *NodeModel {
 	return m
 }
 
-// spec is the outline of a node: the NICs that are there, at the speed of the fastest. What a slower one costs is the
-// business of the node's share.
+// spec is the outline of a node: the compute NICs that are there, and which of them are slower than the fastest.
 func (c *Cluster) spec(n *topology.Node, gpus int) NodeSpec {
 	s := c.usual
 	if n.GPUModel != "" {
@@ -66,26 +66,43 @@ func (c *Cluster) spec(n *topology.Node, gpus int) NodeSpec {
 	if n.GPUCount > 0 {
 		s.GPUs = n.GPUCount
 	}
-	nics, speed := 0, 0.
-	for i := range n.NICs {
-		if n.NICs[i].Rail == nil || n.NICs[i].State == topology.Down {
-			continue
-		}
-		nics++
-		speed = max(speed, n.NICs[i].NominalBandwidthBytesPerSecond)
-	}
+	speeds := nicSpeeds(n)
 	s = s.complete()
 	switch {
-	case nics > 0 && speed > 0:
-		s.NICs, s.NICBytesPerSecond = nics, speed
+	case len(speeds) > 0:
+		s.NICs, s.NICBytesPerSecond = len(speeds), slices.Max(speeds)
+		for _, x := range speeds {
+			if x < slowNIC*s.NICBytesPerSecond {
+				s.SlowNICs, s.SlowBytesPerSecond = s.SlowNICs+1, slices.Min(speeds)
+			}
+		}
 	case n.NominalBandwidthBytesPerSecond > 0:
 		s.NICBytesPerSecond = n.NominalBandwidthBytesPerSecond / float64(s.NICs)
 	}
 	if gpus > 0 && gpus < s.GPUs {
 		s.NICs = max(1, s.NICs*gpus/s.GPUs)
-		s.GPUs = gpus
+		s.GPUs, s.SlowNICs = gpus, min(s.SlowNICs, s.NICs-1)
 	}
 	return s
+}
+
+// slowNIC is the share of the fastest NIC's speed below which a NIC counts as slow.
+const slowNIC = .9
+
+// nicSpeeds lists the nominal speeds of the compute NICs that are not down; nil when one of them is unknown.
+func nicSpeeds(n *topology.Node) []float64 {
+	var out []float64
+	for i := range n.NICs {
+		nic := &n.NICs[i]
+		if nic.Rail == nil || nic.State == topology.Down {
+			continue
+		}
+		if nic.NominalBandwidthBytesPerSecond <= 0 {
+			return nil
+		}
+		out = append(out, nic.NominalBandwidthBytesPerSecond)
+	}
+	return out
 }
 
 // Job makes a job on nodes in rank order; gpus is the number of GPUs used on each, 0 = all. Collective and size are left to

@@ -14,6 +14,9 @@ type NodeSpec struct {
 	NICs              int     // 0 = one a GPU
 	NICBytesPerSecond float64 // one way; 0 = 50e9
 	CPU               CPU     // zero = Intel, or ARM beside a Grace GPU
+	// SlowNICs of the NICs run at SlowBytesPerSecond only.
+	SlowNICs           int
+	SlowBytesPerSecond float64
 }
 
 // gpuTraits is what NCCL sees of a GPU model.
@@ -29,6 +32,15 @@ var gpuModels = []gpuTraits{
 	{"H800", 90, 8}, {"H200", 90, 18}, {"H100", 90, 18}, {"H20", 90, 18}, {"A800", 80, 8}, {"A100", 80, 12}, {"V100", 70, 6},
 	{"RTX 5090", 120, 0}, {"RTX5090", 120, 0}, {"RTX PRO 6000", 120, 0}, {"RTX", 89, 0}, {"L40", 89, 0}, {"L4", 89, 0},
 	{"A40", 86, 0}, {"A30", 80, 0}, {"A10", 86, 0}, {"T4", 75, 0},
+}
+
+// GPUWord is the short name of a GPU model ("H100" of "NVIDIA H100 80GB HBM3"), which calibration files use; "" for models
+// that the package does not know.
+func GPUWord(model string) string {
+	if model == "" || !slices.ContainsFunc(gpuModels, func(t gpuTraits) bool { return strings.Contains(strings.ToUpper(model), t.word) }) {
+		return ""
+	}
+	return traitsOf(model).word
 }
 
 func traitsOf(model string) gpuTraits {
@@ -97,6 +109,9 @@ func DefaultNode(spec NodeSpec) *NodeModel {
 	}
 	m.Alone = aloneGraphs(t.sm, spec.GPUs, nvlink)
 	m.Joined = joinedGraphs(t.sm, spec.GPUs, spec.NICs, nvlink, nic)
+	if spec.SlowNICs > 0 && spec.SlowNICs < spec.NICs {
+		m.slowNICs(spec, nvlink)
+	}
 	if strings.HasPrefix(t.word, "GB") {
 		m.Fused = func(n int) *NodeModel {
 			s := spec
@@ -189,6 +204,34 @@ func joinedGraphs(sm, gpus, nics int, nvlink, nic float64) Graphs {
 		g.NVLS = Graph{PatternNVLS, heads, min(speed, quantised(nvlink/float64(heads+1), inter)), speed, PathNVL, PathPIX, 0}
 	}
 	return g
+}
+
+// slowNICs: the search takes the speed at which channels x speed is largest, not less than about half of the full one. With
+// one of eight NICs at half speed that is 15 channels at half speed, more than 7 at full: and the whole job then runs at half
+// speed with the 8 channels of the other nodes. NVLS takes only heads with a full NIC.
+func (m *NodeModel) slowNICs(spec NodeSpec, nvlink float64) {
+	_, inter := channelSpeeds(m.SM)
+	fast, slow := spec.NICBytesPerSecond/1e9, spec.SlowBytesPerSecond/1e9
+	healthy := spec
+	healthy.NICs, healthy.SlowNICs, healthy.SlowBytesPerSecond = spec.NICs-spec.SlowNICs, 0, 0
+	m.Without = DefaultNode(healthy)
+	m.Joined = m.Without.Joined
+	full := quantised(fast, inter)
+	share := float64(max(spec.GPUs-1, 1)) / float64(spec.GPUs)
+	best := &m.Joined.Ring
+	for _, s := range inter {
+		if s > full || s < full*.49 {
+			continue
+		}
+		n := healthy.NICs*int(full/s) + spec.SlowNICs*int(quantised(slow, inter)/s)
+		n = min(n, mostChannels, int(nvlink/(s*share)))
+		if float64(n)*s > float64(best.Channels)*best.BwInter {
+			*best = Graph{PatternRing, n, s, s, PathNVL, PathPXN, 2}
+			m.Joined.Tree = Graph{PatternTree, n, s, s, PathNVL, PathPIX, 0}
+		}
+	}
+	m.Limiting = fmt.Sprintf("%s at %.0f Gb/s, others at %.0f", plural(spec.SlowNICs, "NIC", "NICs"), slow*8, fast*8)
+	m.Name += ", " + m.Limiting
 }
 
 // pcieGraphs: without NVLink one ring passes between the sockets; AMD sockets carry 16 GB/s, Intel's newer ones 22. A guess.

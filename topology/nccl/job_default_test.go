@@ -47,3 +47,26 @@ func TestTraitsOf(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultNodeFaults: one NIC slow or missing, against NCCL's own search.
+func TestDefaultNodeFaults(t *testing.T) {
+	rows, err := ReadBadNodes(corpus(t, "bad_node_vectors.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs := map[Fault]NodeSpec{NICHalfSpeed: {SlowNICs: 1, SlowBytesPerSecond: 25e9}, NICMissing: {NICs: 7}}
+	for _, v := range rows {
+		spec, ok := specs[Fault(v.BadNode)]
+		if !ok {
+			continue
+		}
+		spec = spec.complete()
+		got := DefaultNode(spec).Joined
+		for _, pair := range [][2]Graph{{v.Graphs.Ring, got.Ring}, {v.Graphs.Tree, got.Tree}, {v.Graphs.NVLS, got.NVLS}} {
+			w, g := pair[0], pair[1]
+			if w.Channels != g.Channels || w.BwIntra != g.BwIntra || w.BwInter != g.BwInter {
+				t.Fatalf("%s:\n got %s\nwant %s", v.BadNode, got.Tuple(), v.Graphs.Tuple())
+			}
+		}
+	}
+}

@@ -35,7 +35,6 @@ type fabricNode struct {
 	rank     int32   // place in its group's list of nodes: physical order
 	domain   int32   // NVLink domain, -1 = none
 	network  float64 // GB/s one way over all rails; 0 = not known to be below nominal
-	without  float64 // the same without the NICs that hold it down; 0 = no better
 	limiting string
 }
 
@@ -73,18 +72,14 @@ func NewFabric(t *topology.Topology) (*Fabric, error) {
 			out.domain = domain[n.NVLinkDomain]
 		}
 		out.network = f.nodeBandwidth(n)
-		if used, left := chooseNICs(n); out.network > 0 && len(left) > 0 && len(used) > 0 {
-			if without := carried(used) * nominalShare; without > out.network*1.001 {
-				out.without = without
-			}
-		}
 		f.byName[n.Name] = int32(len(f.nodes))
 		f.nodes = append(f.nodes, out)
 	}
 	return f, nil
 }
 
-// nodeBandwidth is what a node reaches when that is less than nominal.
+// nodeBandwidth is what a node reaches when that is less than nominal. Where the speeds of its NICs are known, the node's
+// model already says what a slow or missing one costs, and only a measurement can add to it.
 func (f *Fabric) nodeBandwidth(n *topology.Node) float64 {
 	if n.Share == nil || f.worth == 0 {
 		return 0
@@ -92,19 +87,10 @@ func (f *Fabric) nodeBandwidth(n *topology.Node) float64 {
 	if n.MeasuredBandwidthBytesPerSecond != nil {
 		return *n.Share * f.worth
 	}
-	if *n.Share >= 1 {
+	if *n.Share >= 1 || len(nicSpeeds(n)) > 0 {
 		return 0
 	}
 	return *n.Share * f.worth * nominalShare
-}
-
-// carried is what NICs carry together, GB/s one way: NCCL spreads a collective evenly, so the slowest sets the pace.
-func carried(nics []topology.NodeNIC) float64 {
-	slowest := nics[0].NominalBandwidthBytesPerSecond
-	for i := range nics {
-		slowest = min(slowest, nics[i].NominalBandwidthBytesPerSecond)
-	}
-	return float64(len(nics)) * slowest / 1e9
 }
 
 // addGroups lays out the tree and returns the index of each group by name. The innermost group of a node may be a domain.

@@ -81,11 +81,7 @@ func (n *network) nodes(j *Job) {
 		for g := n.at[i]; g >= 0; g = n.f.groups[g].parent {
 			n.below[g]++
 		}
-		speed := n.f.nodes[place].network
-		if without := n.f.nodes[place].without; j.LeaveOutSlow && without > 0 {
-			speed = without
-		}
-		if speed > 0 {
+		if speed := n.f.nodes[place].network; speed > 0 {
 			n.ring.lower(speed, BindingNode, int32(i), 0)
 			n.trees.lower(speed*twice, BindingNode, int32(i), 0)
 			n.all.lower(speed, BindingNode, int32(i), 0)

@@ -11,7 +11,7 @@ import (
 func TestAdvise(t *testing.T) {
 	top := withNICs(twoLevels(4, 4, 4))
 	half := .5
-	top.Nodes[1].NICs[3].NominalBandwidthBytesPerSecond, top.Nodes[1].Share = 25e9, &half
+	top.Nodes[1].NICs[3].NominalBandwidthBytesPerSecond, top.Nodes[1].Share, top.Nodes[1].Limiting = 25e9, &half, "mlx5_3"
 	j, err := cluster(t, top).Job(nodeNames(0, 1, 2, 3), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -23,6 +23,9 @@ func TestAdvise(t *testing.T) {
 		if err != nil || len(a) != 1 || !strings.Contains(a[0].Message, want) || math.Abs(a[0].BusBandwidthBytesPerSecond/1e9-gb) > .01*gb {
 			t.Errorf("advice %+v, %v; want %q and %g GB/s", a, err, want, gb)
 		}
+	}
+	if p := predict(t, j); p.Tuple != "8 24 24 1 7 2 8 24 24 1 4 0 7 40 48 1 4 0" || p.Binding.Subject != "n1" || p.Binding.Device != "mlx5_3" {
+		t.Errorf("graphs %q, bound by %+v; want NCCL's own minimum, and node n1 with mlx5_3", p.Tuple, p.Binding)
 	}
 	advise("leave out the slow NIC", 335)
 

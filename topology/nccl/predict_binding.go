@@ -99,9 +99,12 @@ func (n *network) worseNode(j *Job, a Algorithm) (Binding, bool) {
 		}
 	}
 	b := Binding{Kind: BindingNode, Subject: j.Nodes[u.first].Name, Device: u.model.Limiting}
+	if u.place >= 0 && n.f.nodes[u.place].limiting != "" {
+		b.Device = n.f.nodes[u.place].limiting
+	}
 	b.Message = fmt.Sprintf("node %s alone finds %.0f GB/s, others %.0f, and NCCL takes the minimum of channels and of speed over all nodes", b.Subject, worst, best)
-	if b.Device != "" {
-		b.Message += "; " + b.Device
+	if u.model.Limiting != "" {
+		b.Message += "; " + u.model.Limiting
 	}
 	if same > 1 {
 		b.Message += fmt.Sprintf(" (and %d more like it)", same-1)
