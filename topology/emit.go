@@ -29,6 +29,9 @@ func (b *builder) node(hs *host) Node {
 		}
 		n.NVLinkDomain = nvlinkDomain(r)
 	}
+	for _, a := range hs.adapters { // labels know domains, too
+		n.NVLinkDomain = cmp.Or(n.NVLinkDomain, b.f.devices[a].NVLinkDomain)
+	}
 	slowest, rails := 0.0, 0
 	n.NICs = make([]NodeNIC, 0, len(hs.nics))
 	for i := range hs.nics {
