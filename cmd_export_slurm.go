@@ -21,6 +21,7 @@ type exportSlurmOptions struct {
 	verify  bool
 	apply   bool
 	root    string
+	drain   float64
 }
 
 // newExportSlurmCmd writes the topology files of Slurm.
@@ -47,11 +48,12 @@ is told to read them; when it does not take them, the old files come back.`,
 	f := c.Flags()
 	f.StringVar(&o.plugin, "plugin", string(slurm.TreeKind), "tree, block or yaml")
 	f.StringVar(&o.version, "slurm-version", "", "release that reads the file, for example 24.11 (default: what all releases with the plugin read; with --verify or --apply the installed one)")
-	f.StringVar(&o.nodes, "nodes", "", "hostlist of the nodes of slurm.conf (default: the nodes of the map)")
+	f.StringVar(&o.nodes, "nodes", "", "hostlist of the nodes of slurm.conf (default: the nodes of the map; with --apply those of the running controller)")
 	f.IntVar(&o.base, "base-size", 0, "nodes of a base block (default: the smallest usable block)")
 	f.BoolVar(&o.verify, "verify", false, "let the installed slurmctld load the files before they are written")
 	f.BoolVar(&o.apply, "apply", false, "verify, write to --out, the folder of slurm.conf, and reconfigure the running controller")
 	f.StringVar(&o.root, "slurm-root", "", "folder with an unpacked Slurm to verify with, entered by chroot (default: the one of this host)")
+	f.Float64Var(&o.drain, "drain-below", 0, "write slurm-drain.sh too: scontrol lines for nodes that are down, unattached or below this share of their bandwidth, as 0.5")
 	o.addFlags(c)
 	return c
 }
@@ -63,6 +65,8 @@ func (o *exportSlurmOptions) validate() error {
 		return usagef("--base-size %d: must be above 0, and goes with --plugin block or yaml", o.base)
 	case o.apply && (o.check || o.out == "-"):
 		return usagef("--apply writes to the folder of slurm.conf: --out must be that folder, without --check")
+	case !(o.drain >= 0 && o.drain <= 1):
+		return usagef("--drain-below %v: must be between 0 and 1", o.drain)
 	case o.apply && o.root != "":
 		return usagef("--apply talks to the controller of this host: --slurm-root goes with --verify only")
 	}
@@ -77,7 +81,7 @@ func (o *exportSlurmOptions) run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	nodes, err := hostlistFlag("nodes", o.nodes)
+	nodes, err := o.slurmNodes(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,15 +95,27 @@ func (o *exportSlurmOptions) run(ctx context.Context, e *env) error {
 		return withCode(exitUsage, err)
 	}
 	printProblems(e, warnings)
+	if o.drain > 0 {
+		files = append(files, slurm.Drains(topo, o.drain, options))
+	}
 	switch {
 	case o.apply:
-		return o.applyFiles(ctx, e, files)
+		return o.applyFiles(ctx, e, files, nodes)
 	case o.verify:
 		if err := o.verifyFiles(ctx, e, files); err != nil {
 			return err
 		}
 	}
 	return o.deliver(e, "slurm", files)
+}
+
+// slurmNodes are the nodes of slurm.conf: those given, or with --apply those that the running controller lists.
+func (o *exportSlurmOptions) slurmNodes(ctx context.Context) ([]string, error) {
+	if o.nodes == "" && o.apply {
+		names, err := slurm.Nodes(ctx, slurm.Install{})
+		return names, withCode(exitUnavailable, err)
+	}
+	return hostlistFlag("nodes", o.nodes)
 }
 
 // release is the version to write for: the one asked for, else the installed one when it has a part in this.
@@ -130,8 +146,8 @@ func (o *exportSlurmOptions) verifyFiles(ctx context.Context, e *env, files []ex
 	return nil
 }
 
-func (o *exportSlurmOptions) applyFiles(ctx context.Context, e *env, files []exporters.File) error {
-	changes, err := slurm.Apply(ctx, o.out, files, slurm.ApplyOptions{Kind: slurm.Kind(o.plugin), Write: o.writeOptions("slurm")})
+func (o *exportSlurmOptions) applyFiles(ctx context.Context, e *env, files []exporters.File, nodes []string) error {
+	changes, err := slurm.Apply(ctx, o.out, files, slurm.ApplyOptions{Kind: slurm.Kind(o.plugin), Nodes: nodes, Write: o.writeOptions("slurm")})
 	switch {
 	case errors.Is(err, slurm.ErrNoController), errors.Is(err, slurm.ErrNoSlurm):
 		return withCode(exitUnavailable, err)

@@ -118,7 +118,7 @@ func reconfigure(ctx context.Context, want []Entry, o ApplyOptions, ask func(...
 // readOld keeps the present files of this package, with the nodes that they describe.
 func readOld(dir string) ([]exporters.File, error) {
 	var old []exporters.File
-	for _, name := range []string{ConfFile, YAMLFile, FragmentFile} {
+	for _, name := range []string{ConfFile, YAMLFile, FragmentFile, DrainFile} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) {
 			continue

@@ -19,13 +19,14 @@ func Block(t *topology.Topology, o Options) ([]exporters.File, []exporters.Probl
 	if !o.Version.IsZero() && o.Version.Before(v2311) {
 		return nil, nil, fmt.Errorf("topology/block needs Slurm 23.11 or newer, not %s: use the tree plugin", o.Version)
 	}
-	if o.Version.IsZero() {
+	asked := o.Version
+	if asked.IsZero() {
 		o.Version = v2405 // the oldest release that reads BlockSizes
 	}
 	p := project(t, o)
 	c := p.blockConfig(o)
 	file := exporters.File{Name: ConfFile, Data: writeConf(&c), Nodes: c.nodeCount()}
-	return finish(file, BlockKind, p.nodes, p.warnings, o)
+	return finish(file, BlockKind, &p, o, asked)
 }
 
 // BlockConfig is what Block writes, for comparison with what a controller has loaded.

@@ -20,9 +20,14 @@ func Fragment(kind Kind, v Version) []byte {
 	default:
 		b.WriteString("TopologyPlugin=topology/" + string(kind) + "\n")
 	}
-	if len(params) > 0 {
+	switch {
+	case len(params) > 0:
 		b.WriteString("TopologyParam=" + strings.Join(params, ",") + "\n")
-	} else {
+	case v.IsZero() && kind == BlockKind:
+		b.WriteString("# From Slurm 25.11 on, TopologyParam=BlockAsNodeRank makes ranks follow the network.\n")
+	case v.IsZero():
+		b.WriteString("# From Slurm 23.11 on, TopologyParam=SwitchAsNodeRank makes ranks follow the network.\n")
+	default:
 		b.WriteString("# This release orders ranks by node name only: give jobs a host file in the order of the placement.\n")
 	}
 	return []byte(b.String())

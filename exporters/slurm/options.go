@@ -39,14 +39,14 @@ func Render(t *topology.Topology, kind Kind, o Options) ([]exporters.File, []exp
 }
 
 // finish lints what was rendered and adds the slurm.conf fragment. Warnings of the projection and of the lint are returned;
-// an error of the lint means that no file is.
-func finish(file exporters.File, kind Kind, nodes []string, warnings exporters.Problems, o Options) ([]exporters.File, []exporters.Problem, error) {
-	problems := Lint(file.Data, kind, LintOptions{Version: o.Version, Nodes: nodes, ManySwitches: o.ManySwitches})
+// an error of the lint means that no file is. Asked is the release that the caller named, if any.
+func finish(file exporters.File, kind Kind, p *projection, o Options, asked Version) ([]exporters.File, []exporters.Problem, error) {
+	problems := Lint(file.Data, kind, LintOptions{Version: o.Version, Nodes: p.nodes, ManySwitches: o.ManySwitches})
 	if err := asError(file.Name, problems); err != nil {
 		return nil, problems, err
 	}
-	fragment := exporters.File{Name: FragmentFile, Data: Fragment(kind, o.Version)}
-	return []exporters.File{file, fragment}, append(warnings, problems...).Sorted(), nil
+	fragment := exporters.File{Name: FragmentFile, Data: Fragment(kind, asked)}
+	return []exporters.File{file, fragment}, append(p.warnings, problems...).Sorted(), nil
 }
 
 // scope is which nodes are written: those of the map that Slurm knows, and those that only Slurm knows.

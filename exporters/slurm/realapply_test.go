@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/railmap/railmap/exporters"
 )
 
@@ -80,6 +82,23 @@ func TestRealVerify(t *testing.T) {
 	}
 	if _, err := Verify(t.Context(), Install{Root: t.TempDir()}, TreeKind, bad); !errors.Is(err, ErrNoSlurm) {
 		t.Errorf("nothing installed: %v", err)
+	}
+}
+
+// TestRealNodes asks controllers for the nodes of slurm.conf.
+func TestRealNodes(t *testing.T) {
+	for _, r := range realSlurms(t) {
+		c, err := r.start(t, nil, "NodeName=n[1-3],m09 NodeAddr=127.0.0.1 CPUs=1 Port=17000\nPartitionName=q Nodes=n1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.run(t, "scontrol", "ping")
+		i := r.Install
+		i.Conf, i.mount = r.seen(c.work)+"/slurm.conf", c.work
+		names, err := Nodes(t.Context(), i)
+		if d := cmp.Diff(expandForTest(t, "m09,n[1-3]"), sortedNames(names)); d != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", r.release, err, d)
+		}
 	}
 }
 

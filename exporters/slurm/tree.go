@@ -18,7 +18,7 @@ func Tree(t *topology.Topology, o Options) ([]exporters.File, []exporters.Proble
 	p := project(t, o)
 	c := Config{Switches: p.switches()}
 	file := exporters.File{Name: ConfFile, Data: writeConf(&c), Nodes: c.nodeCount()}
-	return finish(file, TreeKind, p.nodes, p.warnings, o)
+	return finish(file, TreeKind, &p, o, o.Version)
 }
 
 // TreeConfig is the tree that Tree writes, for comparison with what a controller has loaded.

@@ -22,7 +22,8 @@ func YAML(t *topology.Topology, o Options) ([]exporters.File, []exporters.Proble
 	if !o.Version.IsZero() && o.Version.Before(v2505) {
 		return nil, nil, fmt.Errorf("topology.yaml needs Slurm 25.05 or newer, not %s: use the tree or block plugin", o.Version)
 	}
-	if o.Version.IsZero() {
+	asked := o.Version
+	if asked.IsZero() {
 		o.Version = v2505
 	}
 	p := project(t, o)
@@ -32,7 +33,7 @@ func YAML(t *topology.Topology, o Options) ([]exporters.File, []exporters.Proble
 	}
 	entries = append(entries, Entry{Name: flatTopology, Plugin: FlatKind})
 	file := exporters.File{Name: YAMLFile, Data: writeYAML(entries), Nodes: entries[0].Config.nodeCount()}
-	return finish(file, YAMLKind, p.nodes, p.warnings, o)
+	return finish(file, YAMLKind, &p, o, asked)
 }
 
 func hasDomains(t *topology.Topology) bool {
