@@ -20,6 +20,11 @@ func newExportCmd(e *env) *cobra.Command {
 		newExportKAICmd(e),
 		newExportKoordinatorCmd(e),
 		newExportNFDCmd(e),
+		newExportSlinkyCmd(e),
+		newExportPBSCmd(e),
+		newExportLSFCmd(e),
+		newExportClearMLCmd(e),
+		newExportAllCmd(e),
 		newExportLintCmd(e),
 	)
 }

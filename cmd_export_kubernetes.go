@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -144,7 +142,7 @@ that node instead, for /etc/kubernetes/node-feature-discovery/features.d, which 
 	}
 	o.addPreset(c)
 	f := c.Flags()
-	f.StringVar(&o.namespace, "namespace", "node-feature-discovery", "namespace of NFD")
+	f.StringVar(&o.namespace, "namespace", nfdNamespace, "namespace of NFD")
 	f.StringVar(&o.node, "node", "", "write the feature file of this node")
 	f.StringVar(&o.expiry, "expiry", "", "with --node: time after which NFD drops the features, for example 2026-12-01T10:00:00Z")
 	o.addFlags(c)
@@ -169,7 +167,7 @@ func (o *kubernetesOptions) renderNFD(e *env, t *topology.Topology) ([]exporters
 	return kubernetes.NFDFile(t, o.node, expiry, o.Options)
 }
 
-// run reads the map, renders and delivers. On standard output the kustomization is left out, so that kubectl reads the rest.
+// run reads the map, renders and delivers.
 func (o *kubernetesOptions) run(e *env, target string, render func(*topology.Topology) ([]exporters.File, error)) error {
 	t, err := o.read(e)
 	if err != nil {
@@ -179,29 +177,30 @@ func (o *kubernetesOptions) run(e *env, target string, render func(*topology.Top
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
-	if o.out == "-" {
-		files = slices.DeleteFunc(files, func(f exporters.File) bool { return f.Name == kubernetes.KustomizationName })
-	}
-	return o.deliver(e, target, files)
+	return o.deliver(e, target, withoutKustomization(o.out, files))
 }
+
+// withoutKustomization keeps what kubectl reads when the files go to standard output.
+func withoutKustomization(out string, files []exporters.File) []exporters.File {
+	if out != "-" {
+		return files
+	}
+	return slices.DeleteFunc(files, func(f exporters.File) bool { return f.Name == kubernetes.KustomizationName })
+}
+
+// nfdNamespace is where NFD's Helm chart and manifests put it.
+const nfdNamespace = "node-feature-discovery"
 
 // previous reads the labels that are in force from the file that will be replaced. Without a readable one, measured values
 // start anew.
 func (o *kubernetesOptions) previous(e *env, name string) map[string]map[string]string {
-	if o.out == "-" {
+	data, ok := present(e, o.out, name)
+	if !ok {
 		return nil
 	}
-	path := filepath.Join(o.out, name)
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var labels map[string]map[string]string
-	if err == nil {
-		labels, err = kubernetes.ReadLabels(data)
-	}
+	labels, err := kubernetes.ReadLabels(data)
 	if err != nil {
-		fmt.Fprintf(e.stderr, "%s: %v: measured values are rounded without the present ones\n", path, err)
+		fmt.Fprintf(e.stderr, "%s: %v: measured values are rounded without the present ones\n", filepath.Join(o.out, name), err)
 	}
 	return labels
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/railmap/railmap/exporters"
+	"github.com/railmap/railmap/exporters/clearml"
 	"github.com/railmap/railmap/exporters/kubernetes"
+	"github.com/railmap/railmap/exporters/lsf"
+	"github.com/railmap/railmap/exporters/pbs"
 	"github.com/railmap/railmap/exporters/slurm"
 )
 
@@ -20,6 +23,9 @@ func newExportLintCmd(e *env) *cobra.Command {
 	return newGroup("lint", "Check files that schedulers read",
 		newLintSlurmCmd(e),
 		newLintKubernetesCmd(e),
+		newLintPBSCmd(e),
+		newLintLSFCmd(e),
+		newLintClearMLCmd(e),
 	)
 }
 
@@ -159,4 +165,71 @@ func newLintKubernetesCmd(e *env) *cobra.Command {
 	}
 	addOutput(c, &out, formatTable, formatJSON)
 	return c
+}
+
+// newLintPBSCmd checks qmgr files.
+func newLintPBSCmd(e *env) *cobra.Command {
+	var out output
+	c := &cobra.Command{
+		Use:     "pbs FILE...",
+		Short:   "Check qmgr files that are loaded together",
+		Example: `  railmap export lint pbs resources.qmgr nodes.qmgr server.qmgr`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, files []string) error { return lintTogether(e, &out, files, pbs.Lint) },
+	}
+	addOutput(c, &out, formatTable, formatJSON)
+	return c
+}
+
+// newLintLSFCmd checks compute units.
+func newLintLSFCmd(e *env) *cobra.Command {
+	var out output
+	c := &cobra.Command{
+		Use:     "lsf FILE...",
+		Short:   "Check compute units and their types",
+		Example: `  railmap export lint lsf lsb.hosts lsb.params railmap.computeunits`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, files []string) error { return lintTogether(e, &out, files, lsf.Lint) },
+	}
+	addOutput(c, &out, formatTable, formatJSON)
+	return c
+}
+
+// newLintClearMLCmd checks queue files.
+func newLintClearMLCmd(e *env) *cobra.Command {
+	var out output
+	c := &cobra.Command{
+		Use:   "clearml FILE...",
+		Short: "Check queues.json",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			return lintFiles(e, &out, files, func(_ string, data []byte) ([]exporters.Problem, error) { return clearml.Lint(data), nil })
+		},
+	}
+	addOutput(c, &out, formatTable, formatJSON)
+	return c
+}
+
+// lintTogether checks files that mean something only with each other.
+func lintTogether(e *env, out *output, names []string, lint func([]exporters.File) []exporters.Problem) error {
+	var files []exporters.File
+	for _, name := range names {
+		data, err := readLinted(e, name)
+		if err != nil {
+			return err
+		}
+		files = append(files, exporters.File{Name: name, Data: data})
+	}
+	problems := lint(files)
+	lines := []lintLine{}
+	for _, p := range problems {
+		lines = append(lines, lintLine{p.File, p.Line, string(p.Severity), p.Code, p.Message})
+	}
+	if err := printLint(e.stdout, out, lines); err != nil {
+		return err
+	}
+	if exporters.Refused(problems) {
+		return withCode(exitPartial, fmt.Errorf("the files must not be used"))
+	}
+	return nil
 }

@@ -36,8 +36,8 @@ func Slinky(units map[string][]Membership) ([]exporters.File, error) {
 	}
 	slices.SortFunc(hosts, topology.CompareNames)
 	var b strings.Builder
-	b.WriteString("# Places of the nodes in Slurm's topology.yaml, written by railmap. Apply with a field manager of their own:\n" +
-		"#   kubectl apply --server-side --field-manager=railmap-topology -f " + SlinkyName + "\n")
+	b.WriteString("# Places of the nodes in Slurm's topology.yaml, written by railmap. Apply with a field manager of their own (the one\n" +
+		"# of the labels would drop the labels):\n#   kubectl apply --server-side --field-manager=railmap-slinky -f " + SlinkyName + "\n")
 	seen := map[string]string{}
 	var errs []error
 	for _, h := range hosts {
