@@ -20,6 +20,7 @@ func writeProbeTable(w io.Writer, r *topology.NodeReport, o *output) error {
 		{"NICs", nicTable(r)},
 		{"network devices", netTable(r)},
 		{"measured", measuredTable(r)},
+		{"not measured", stageTable(r)},
 		{"findings", findingTable(r.Findings)},
 	}
 	first := true
@@ -40,6 +41,9 @@ func writeProbeTable(w io.Writer, r *topology.NodeReport, o *output) error {
 	}
 	if len(r.Findings) == 0 {
 		fmt.Fprintln(w, "\nno findings")
+	}
+	if r.Verdict != "" {
+		fmt.Fprintf(w, "\nverdict: %s\n", r.Verdict)
 	}
 	return nil
 }
@@ -168,10 +172,23 @@ func measuredTable(r *topology.NodeReport) *table {
 	}
 	for _, n := range r.NICs {
 		row(fmt.Sprintf("%s/%d write", n.Device, n.Port), n.BandwidthBytesPerSecond, 1e-9, "GB/s")
-		row(fmt.Sprintf("%s/%d latency", n.Device, n.Port), n.LatencySeconds, 1e6, "us")
+		row(fmt.Sprintf("%s/%d write into GPU memory", n.Device, n.Port), n.GPUBandwidthBytesPerSecond, 1e-9, "GB/s")
+		row(fmt.Sprintf("%s/%d write latency", n.Device, n.Port), n.LatencySeconds, 1e6, "us")
+		row(fmt.Sprintf("%s/%d read latency", n.Device, n.Port), n.ReadLatencySeconds, 1e6, "us")
 	}
 	for _, c := range r.Measurements.Collective {
 		row(fmt.Sprintf("%s %d bytes", c.Name, c.SizeBytes), &c.BusBandwidthBytesPerSecond, 1e-9, "GB/s")
+	}
+	return t
+}
+
+// stageTable lists what could not be measured, and why.
+func stageTable(r *topology.NodeReport) *table {
+	t := newTable("STAGE", "REASON")
+	for _, s := range r.Stages {
+		if s.Status == topology.StageFailed {
+			t.add(s.Stage, s.Reason)
+		}
 	}
 	return t
 }

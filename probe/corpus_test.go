@@ -29,7 +29,7 @@ func recorded(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := scratch(t)
 	for tr := tar.NewReader(zr); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {

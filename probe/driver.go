@@ -15,6 +15,8 @@ type gpuDriver interface {
 	info() topology.DriverInfo
 	// gpus lists the GPUs in driver order, with what each could not tell as findings.
 	gpus() ([]topology.GPU, []topology.Finding, error)
+	// pcieLink gives generation and width of a GPU's link as they are now, nil where unknown.
+	pcieLink(address string) (generation, width *int)
 	// close releases the library.
 	close()
 }

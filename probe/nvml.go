@@ -95,6 +95,20 @@ func unreadableGPU(index, code int, text string) topology.Finding {
 		Remedy:  "look for Xid messages in the kernel log; reset the GPU or the node"}
 }
 
+func (d *nvmlDriver) pcieLink(address string) (generation, width *int) {
+	n, _ := d.lib.DeviceGetCount()
+	for i := range n {
+		dev, ret := d.lib.DeviceGetHandleByIndex(i)
+		if ret != nvml.SUCCESS {
+			continue
+		}
+		if v, ret := dev.GetPciInfo(); ret == nvml.SUCCESS && busAddress(v) == address {
+			return count(dev.GetCurrPcieLinkGeneration()), count(dev.GetCurrPcieLinkWidth())
+		}
+	}
+	return nil, nil
+}
+
 // identity fills what a GPU is: names, address, memory, PCIe link.
 func (d *nvmlDriver) identity(dev nvml.Device, g *topology.GPU) {
 	if v, ret := dev.GetName(); ret == nvml.SUCCESS {

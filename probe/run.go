@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,14 +18,38 @@ type Options struct {
 	DriverDir   string    // where the GPU driver's libraries are looked for first
 	NodeName    string    // "" is the host name of the root
 	ToolVersion string    // written into the report
-	Measure     bool      // measure memory and loopback too; only on the root "/", a recorded tree cannot be measured
+	Stages      []Stage   // what to measure; nothing = the static stage alone
 	Now         time.Time // time of the measurements; zero writes none
+	Force       bool      // measure although somebody uses the node
+	Timeout     time.Duration
+	// Worker is the command that runs Worker in a process of its own: without it no GPU is measured.
+	Worker []string
+	// Expect judges the figures; nil judges nothing.
+	Expect *Expectations
+	// Peers are reports of other nodes; those like this one give medians to compare with.
+	Peers []*topology.NodeReport
+	// Progress is told before each measurement: number, how many there are, what.
+	Progress func(n, of int, what string)
 }
 
 func (o Options) live() bool { return o.Root == "" || path.Clean(o.Root) == "/" }
 
+func (o Options) stages() []Stage { return o.Stages }
+
+func (o Options) has(s Stage) bool { return slices.Contains(o.Stages, s) }
+
+// needGPU tells whether a stage uses GPUs.
+func (o Options) needGPU() bool {
+	return o.has(StageCopy) || o.has(StageP2P) || o.has(StageLatency) || o.has(StageNCCL)
+}
+
+// measures tells whether anything beyond reading is asked for.
+func (o Options) measures() bool {
+	return slices.ContainsFunc(o.Stages, func(s Stage) bool { return s != StageStatic })
+}
+
 // Run probes a node. The error is about the root itself or a cancelled context; whatever else cannot be read is absent from
-// the report or a finding in it.
+// the report or a finding in it, and what cannot be measured is a failed stage.
 func Run(ctx context.Context, o Options) (*topology.NodeReport, error) {
 	t, err := openTree(o.Root)
 	if err != nil {
@@ -32,12 +57,28 @@ func Run(ctx context.Context, o Options) (*topology.NodeReport, error) {
 	}
 	defer t.close()
 	r := readStatic(t, o)
-	if o.Measure && o.live() {
-		if err := measure(ctx, r, o.Now); err != nil {
+	if o.measures() {
+		if err := measure(ctx, r, o); err != nil {
 			return nil, err
 		}
 	}
+	if o.Expect != nil {
+		judge(r, o)
+	}
+	r.Verdict = verdict(r.Findings)
+	r.Findings = topology.SortFindings(r.Findings)
 	return r, nil
+}
+
+// Plan reads a node and says what Run would do, without measuring, and how long that takes.
+func Plan(o Options) (items []PlanItem, seconds float64, err error) {
+	t, err := openTree(o.Root)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer t.close()
+	p := makePlan(readStatic(t, o), o)
+	return p.items, p.seconds(), nil
 }
 
 // readStatic reads everything that needs no measurement.
@@ -55,6 +96,7 @@ func readStatic(t *tree, o Options) *topology.NodeReport {
 	readGPUs(o, r)
 	r.Paths = paths(r)
 	r.Findings = append(r.Findings, inspect(r)...)
+	r.Findings = append(r.Findings, inspectIOMMU(t, r)...)
 	r.Findings = topology.SortFindings(r.Findings)
 	return r
 }
@@ -139,21 +181,4 @@ func nodeName(t *tree, o Options) string {
 		return strings.ToLower(base)
 	}
 	return "unknown"
-}
-
-func measure(ctx context.Context, r *topology.NodeReport, now time.Time) error {
-	memory, err := measureMemory(ctx, r.NUMANodes)
-	if err != nil {
-		return err
-	}
-	loopback, err := measureLoopback(ctx)
-	if err != nil {
-		return err
-	}
-	r.Measurements.Memory, r.Measurements.Loopback = memory, loopback
-	if !now.IsZero() {
-		stamp := now.UTC().Truncate(time.Second)
-		r.Time = &stamp
-	}
-	return nil
 }

@@ -1,26 +1,51 @@
 package topology
 
+import "fmt"
+
 // NodeReport is what one probe run says about one node. Lists are sorted: NUMA nodes by id, PCI devices and GPUs by address,
 // NICs by device name, net devices by name. Pointers are nil when the kernel or driver does not tell.
 type NodeReport struct {
 	Header       `yaml:",inline"`
-	Node         string       `json:"node" yaml:"node"` // host name, or what --node-name says
-	MachineID    string       `json:"machineId,omitempty" yaml:"machineId,omitempty"`
-	BootID       string       `json:"bootId,omitempty" yaml:"bootId,omitempty"` // changes with every boot: tells a replayed report
-	Kernel       string       `json:"kernel,omitempty" yaml:"kernel,omitempty"`
-	Product      string       `json:"product,omitempty" yaml:"product,omitempty"` // DMI product name
-	CPU          *CPUInfo     `json:"cpu,omitempty" yaml:"cpu,omitempty"`
-	NUMANodes    []NUMANode   `json:"numaNodes,omitempty" yaml:"numaNodes,omitempty"`
-	PCI          []PCIDevice  `json:"pci,omitempty" yaml:"pci,omitempty"` // bridges, switches, GPUs, NICs, NVSwitches, NVMe: all that matter for paths
-	GPUs         []GPU        `json:"gpus,omitempty" yaml:"gpus,omitempty"`
-	NICs         []NICReport  `json:"nics,omitempty" yaml:"nics,omitempty"` // RDMA ports: one entry a port
-	NetDevices   []NetDevice  `json:"netDevices,omitempty" yaml:"netDevices,omitempty"`
-	Paths        []Path       `json:"paths,omitempty" yaml:"paths,omitempty"` // GPU-GPU and GPU-NIC letters as nvidia-smi topo -m prints them
-	Driver       *DriverInfo  `json:"driver,omitempty" yaml:"driver,omitempty"`
-	Measurements Measurements `json:"measurements,omitzero" yaml:"measurements,omitempty"`
-	Verdict      string       `json:"verdict,omitempty" yaml:"verdict,omitempty"` // pass, warn, fail; absent when nothing was judged
-	Findings     []Finding    `json:"findings,omitempty" yaml:"findings,omitempty"`
+	Node         string        `json:"node" yaml:"node"` // host name, or what --node-name says
+	MachineID    string        `json:"machineId,omitempty" yaml:"machineId,omitempty"`
+	BootID       string        `json:"bootId,omitempty" yaml:"bootId,omitempty"` // changes with every boot: tells a replayed report
+	Kernel       string        `json:"kernel,omitempty" yaml:"kernel,omitempty"`
+	Product      string        `json:"product,omitempty" yaml:"product,omitempty"` // DMI product name
+	CPU          *CPUInfo      `json:"cpu,omitempty" yaml:"cpu,omitempty"`
+	NUMANodes    []NUMANode    `json:"numaNodes,omitempty" yaml:"numaNodes,omitempty"`
+	PCI          []PCIDevice   `json:"pci,omitempty" yaml:"pci,omitempty"` // bridges, switches, GPUs, NICs, NVSwitches, NVMe: all that matter for paths
+	GPUs         []GPU         `json:"gpus,omitempty" yaml:"gpus,omitempty"`
+	NICs         []NICReport   `json:"nics,omitempty" yaml:"nics,omitempty"` // RDMA ports: one entry a port
+	NetDevices   []NetDevice   `json:"netDevices,omitempty" yaml:"netDevices,omitempty"`
+	Paths        []Path        `json:"paths,omitempty" yaml:"paths,omitempty"` // GPU-GPU and GPU-NIC letters as nvidia-smi topo -m prints them
+	Driver       *DriverInfo   `json:"driver,omitempty" yaml:"driver,omitempty"`
+	Stages       []StageResult `json:"stages,omitempty" yaml:"stages,omitempty"` // what was to be measured and how that went
+	Measurements Measurements  `json:"measurements,omitzero" yaml:"measurements,omitempty"`
+	Verdict      string        `json:"verdict,omitempty" yaml:"verdict,omitempty"` // pass, warn, fail; absent when nothing was judged
+	Findings     []Finding     `json:"findings,omitempty" yaml:"findings,omitempty"`
 }
+
+// StageResult tells how one stage of a probe went: ok, skipped (there is nothing to measure) or failed (it could not be
+// measured, wholly or in part), with the reason.
+type StageResult struct {
+	Stage  string `json:"stage" yaml:"stage"`
+	Status string `json:"status" yaml:"status"`
+	Reason string `json:"reason,omitempty" yaml:"reason,omitempty"`
+}
+
+// Values of StageResult.Status.
+const (
+	StageOK      = "ok"
+	StageSkipped = "skipped"
+	StageFailed  = "failed"
+)
+
+// Values of NodeReport.Verdict.
+const (
+	VerdictPass = "pass"
+	VerdictWarn = "warn"
+	VerdictFail = "fail"
+)
 
 // CPUInfo describes the processors. Family and Model are those of x86 /proc/cpuinfo; NCCL's topology wants them.
 type CPUInfo struct {
@@ -157,6 +182,9 @@ type NICReport struct {
 	Counters                map[string]uint64 `json:"counters,omitempty" yaml:"counters,omitempty"`
 	BandwidthBytesPerSecond *Measurement      `json:"bandwidthBytesPerSecond,omitempty" yaml:"bandwidthBytesPerSecond,omitempty"`
 	LatencySeconds          *Measurement      `json:"latencySeconds,omitempty" yaml:"latencySeconds,omitempty"`
+	ReadLatencySeconds      *Measurement      `json:"readLatencySeconds,omitempty" yaml:"readLatencySeconds,omitempty"`
+	// GPUBandwidthBytesPerSecond is the same write into GPU memory (GPUDirect RDMA).
+	GPUBandwidthBytesPerSecond *Measurement `json:"gpuBandwidthBytesPerSecond,omitempty" yaml:"gpuBandwidthBytesPerSecond,omitempty"`
 }
 
 // NetDevice is one kernel network interface.
@@ -236,3 +264,12 @@ type Collective struct {
 
 // zeroUUID is what HGX machines without multi-node NVLink report as cluster.
 const zeroUUID = "00000000-0000-0000-0000-000000000000"
+
+// Domain names the NVLink domain that a GPU belongs to, "<clusterUuid>.<cliqueId>", as the Kubernetes label
+// nvidia.com/gpu.clique does; "" when it belongs to none: the all-zero UUID is no domain.
+func (f *NVLinkFabric) Domain() string {
+	if f == nil || f.ClusterUUID == "" || f.ClusterUUID == zeroUUID || f.CliqueID == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s.%d", f.ClusterUUID, *f.CliqueID)
+}

@@ -70,6 +70,9 @@ func (r *NodeReport) Validate() error {
 	r.validateGPUs(&p)
 	r.validateNetwork(&p)
 	r.Measurements.validate(&p)
+	for i, s := range r.Stages {
+		p.oneOf(fmt.Sprintf("stages[%d].status", i), s.Status, StageOK, StageSkipped, StageFailed)
+	}
 	for i, f := range r.Findings {
 		if f.Code == "" || f.Subject == "" {
 			p.add("findings[%d]: code and subject must not be empty", i)
@@ -171,6 +174,8 @@ func (r *NodeReport) validateNetwork(p *problems) {
 		p.number(field+".rateBytesPerSecond", n.RateBytesPerSecond, maxBandwidth)
 		p.take(checkMeasurement(field+".bandwidthBytesPerSecond", n.BandwidthBytesPerSecond, maxBandwidth))
 		p.take(checkMeasurement(field+".latencySeconds", n.LatencySeconds, maxLatency))
+		p.take(checkMeasurement(field+".readLatencySeconds", n.ReadLatencySeconds, maxLatency))
+		p.take(checkMeasurement(field+".gpuBandwidthBytesPerSecond", n.GPUBandwidthBytesPerSecond, maxBandwidth))
 	}
 	for i, n := range r.NetDevices {
 		field := fmt.Sprintf("netDevices[%d]", i)

@@ -25,6 +25,9 @@ type transfer struct {
 // copyStep copies all ways at once and returns bytes per second of each: for bidirectional ones the bytes of both
 // directions over the time of the slower.
 func (s *session) copyStep(ctx context.Context, step Step) (results []WayResult, err error) {
+	if len(step.Ways) == 0 {
+		return nil, errors.New("a copy step must name at least one way")
+	}
 	var local scope
 	defer func() { err = errors.Join(err, local.close()) }()
 	used := map[string]int{}
@@ -55,9 +58,12 @@ func (s *session) copyStep(ctx context.Context, step Step) (results []WayResult,
 	if err := s.round(ctx, transfers, 1, false); err != nil { // warm-up
 		return nil, err
 	}
-	each := len(transfers) / len(step.Ways)
+	each, loops := len(transfers)/len(step.Ways), s.plan.Loops
+	if step.Loops > 0 {
+		loops = step.Loops
+	}
 	for range s.plan.Samples {
-		if err := s.round(ctx, transfers, s.plan.Loops, true); err != nil {
+		if err := s.round(ctx, transfers, loops, true); err != nil {
 			return nil, err
 		}
 		for i := range results {
@@ -68,7 +74,7 @@ func (s *session) copyStep(ctx context.Context, step Step) (results []WayResult,
 			if slowest <= 0 {
 				return nil, fmt.Errorf("%s to %s: the events are %g s apart", results[i].From, results[i].To, slowest)
 			}
-			results[i].Samples = append(results[i].Samples, float64(each*s.plan.Bytes*s.plan.Loops)/slowest)
+			results[i].Samples = append(results[i].Samples, float64(each*s.plan.Bytes*loops)/slowest)
 		}
 	}
 	return results, nil

@@ -27,6 +27,7 @@ type Step struct {
 	Ways          []Way  `json:"ways,omitempty"`
 	Bidirectional bool   `json:"bidirectional,omitempty"` // each way and its opposite at once; the sum is reported
 	Together      bool   `json:"together,omitempty"`      // the GPUs of one PCIe switch at once
+	Loops         int    `json:"loops,omitempty"`         // copies in one sample; 0 = the plan's
 	Sizes         []int  `json:"sizes,omitempty"`         // bytes per GPU, for NCCL
 }
 

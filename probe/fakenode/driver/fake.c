@@ -29,7 +29,7 @@ static struct {
 	char driver[32], cluster[40];
 	struct gpu gpu[MAXGPU];
 	double host, far, uplink, peer, pair[MAXGPU][MAXGPU], host_latency, peer_latency, local_latency, nccl;
-	int no_peer, no_kernel, no_wait;
+	int no_peer, no_kernel, no_wait, slow;
 	char numa_cpus[8][64];
 	struct { char call[48]; int nth, code, hang; } fault[16];
 	int faults;
@@ -67,6 +67,7 @@ static void load(void) {
 		}
 		if (!strncmp(line, "nopeer", 6)) { m.no_peer = 1; continue; }
 		if (!strncmp(line, "nokernel", 8)) { m.no_kernel = 1; continue; }
+		if (!strncmp(line, "slow", 4)) { m.slow = 1; continue; }
 		if (!strncmp(line, "nowait", 6)) { m.no_wait = 1; continue; }
 		if (!strncmp(line, "gpu", 3) && m.gpus < MAXGPU) {
 			g = &m.gpu[m.gpus++];
@@ -264,6 +265,7 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *s) {
 	TRIP();
 	struct op *o = push(s, COPY);
 	o->from = place_of(from); o->to = place_of(to); o->left = (double)n;
+	if (m.slow) usleep(5000);
 	if (n <= 64) { o->kind = SPAN; o->left = 2.5e-6; }
 	for (int i = 0; i < 2; i++) { int p = i ? o->from : o->to; if (p >= 0) st->awake[p] = 1; }
 	return 0;

@@ -1,0 +1,34 @@
+package probe
+
+import (
+	"fmt"
+	"path"
+)
+
+// LeaseFile marks a node that holds a lease; an agent writes it and removes it.
+const LeaseFile = "run/railmap/lease"
+
+// occupied says why a node must not be loaded: a job of a scheduler runs on it, or it holds a lease. Force overrides.
+func occupied(o Options) string {
+	if o.Force || !o.needGPU() && !o.has(StageNIC) {
+		return ""
+	}
+	t, err := openTree(o.Root)
+	if err != nil {
+		return ""
+	}
+	defer t.close()
+	if t.exists(LeaseFile) {
+		return fmt.Sprintf("the node holds a lease (/%s); --force measures all the same", LeaseFile)
+	}
+	for _, pid := range t.list("proc") {
+		if !numbered(pid, "") {
+			continue
+		}
+		// slurmstepd is there for each step of a Slurm job.
+		if t.text(path.Join("proc", pid, "comm")) == "slurmstepd" {
+			return fmt.Sprintf("a Slurm job runs on the node (process %s); --force measures all the same", pid)
+		}
+	}
+	return ""
+}
