@@ -220,7 +220,7 @@ func addNVLinks(g *topology.GPU, e *Element) error {
 	}
 	class, _ := e.Get("tclass")
 	target, _ := e.Get("target")
-	if target == unknownSwitch {
+	if strings.HasPrefix(target, "fffffff:") { // NCCL's words for "no bus id"
 		target = ""
 	}
 	remote := map[pciKind]string{pciGPU: "gpu", pciBridgeToCPU: "cpu"}[pciKindOf(class)]

@@ -14,8 +14,8 @@ import (
 
 // ReportOptions are choices of FromReport.
 type ReportOptions struct {
-	// AssumeGPUDirect writes gdr="1" where the report does not say whether GPUDirect RDMA works. Right for predictions; a
-	// file for NCCL_TOPO_FILE must leave it to NCCL, which finds out.
+	// AssumeGPUDirect writes what a whole machine would have where the report does not say: gdr="1", and the usual C2C links of
+	// GPUs that have them. Right for predictions; a file for NCCL_TOPO_FILE must leave it to NCCL, which finds out.
 	AssumeGPUDirect bool
 }
 
@@ -247,9 +247,18 @@ func (b *xmlBuilder) gpuLinks(gpu *Element, g *topology.GPU) {
 	if c := g.C2CLinks; c != nil {
 		gpu.Add("c2c", "bw", strconv.Itoa(int(c.BandwidthBytesPerSecond/1e6)), "count", strconv.Itoa(c.Count))
 	} else if g.C2CEnabled != nil && *g.C2CEnabled {
+		if b.options.AssumeGPUDirect {
+			gpu.Add("c2c", "bw", assumedC2CMbps, "count", assumedC2CLinks)
+		}
 		b.find("nccl-xml-completed", fmt.Sprintf("GPU%d", g.Index), "the report does not count the C2C links: NCCL completes them on the machine", "")
 	}
 }
+
+// assumedC2C is what NCCL's dumps of Grace Blackwell trays say of each GPU; any such figure is far more than a NIC needs.
+const (
+	assumedC2CMbps  = "44712"
+	assumedC2CLinks = "5"
+)
 
 // computeCapability turns "9.0" into 90; 0 when unknown.
 func computeCapability(s string) int {

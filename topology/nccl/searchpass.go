@@ -9,10 +9,11 @@ type hunt struct {
 	several   bool
 	sm        int
 	speeds    []float32
-	at        int // present speed
-	cross     int // the crossNic setting
-	total     int // steps left of all walks
-	spent     int // result of the last walk: steps left, or -1 for "all channels found"
+	at        int  // present speed
+	cross     int  // the crossNic setting
+	trySame   bool // equal channels first
+	total     int  // steps left of all walks
+	spent     int  // result of the last walk: steps left, or -1 for "all channels found"
 
 	walked                 map[terms]int // steps left of walks done
 	intraKinds, interKinds pathKinds
@@ -51,7 +52,8 @@ func (h *hunt) prepare() bool {
 		b.crossNIC = 1
 	}
 	h.pathRange()
-	b.typeIntra, b.typeInter, b.same = h.lowIntra, h.lowInter, b.pattern != PatternNVLS
+	h.trySame = b.pattern != PatternNVLS
+	b.typeIntra, b.typeInter, b.same = h.lowIntra, h.lowInter, h.trySame
 	if b.pattern == PatternNVLS {
 		if !s.NVSwitch() || h.sm < 90 {
 			return false
@@ -110,7 +112,7 @@ func (h *hunt) startSpeed() {
 	}
 	most := h.totalBw
 	if n := len(s.vertices[kindDevice]); n > 1 && h.best.pattern != PatternRing {
-		most *= float32(float64(n) / float64(n-1)) // only rings need their last GPU to go on
+		most = float32(float64(most) * (float64(n) / float64(n-1))) // only rings need their last GPU to go on
 	}
 	for h.at < len(h.speeds)-1 && (h.speeds[h.at] > h.maxBw || h.speeds[h.at]*float32(h.best.minChannels) > most) {
 		h.at++
@@ -206,7 +208,7 @@ func (h *hunt) relax() bool {
 		now.same = false
 		return true
 	}
-	now.same = best.pattern != PatternNVLS
+	now.same = h.trySame
 	h.total += h.spent
 	if h.pending != nil {
 		h.postponed = append(h.postponed, h.pending)
