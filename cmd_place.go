@@ -168,7 +168,11 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 	if err != nil {
 		return nil, nil, err
 	}
-	cluster, err := placer.NewCluster(topo, placer.Options{})
+	predict, err := ncclPredictor(topo, nil)
+	if err != nil {
+		return nil, nil, usagef("%s: %v", path, err)
+	}
+	cluster, err := placer.NewCluster(topo, placer.Options{Predict: predict})
 	if err != nil {
 		return nil, nil, usagef("%s: %v", path, err)
 	}
