@@ -101,7 +101,7 @@ func (o *demoOptions) file(name string) string { return filepath.Join(o.out, nam
 // probeNode looks at the machine that the demo runs on. It is no part of the bundled fabric, so it stays out of the map.
 func (o *demoOptions) probeNode(ctx context.Context, e *env) error {
 	heading(e, "This machine (railmap probe)")
-	r, err := probe.Run(ctx, probe.Options{Measure: true, ToolVersion: toolVersion(), Now: e.now()})
+	r, err := probe.Run(ctx, probe.Options{Stages: []probe.Stage{probe.StageStatic, probe.StageHost}, ToolVersion: toolVersion(), Now: e.now()})
 	if err != nil {
 		return err
 	}
