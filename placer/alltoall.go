@@ -44,7 +44,7 @@ func (a *spread) pass(r float64) {
 		if len(grp.children) == 0 {
 			n := 0
 			for v := grp.first; v < grp.end; v++ {
-				if a.p.allow[v] && c.nodes[v].share >= r {
+				if a.p.allow[v] && a.p.s.shareAt(v) >= r {
 					n++
 				}
 			}
@@ -181,11 +181,11 @@ func (a *spread) deal(g int32, n int, chain map[int32]bounds, out []int32) []int
 func (a *spread) pick(grp *group, need int, out []int32) []int32 {
 	list := make([]int32, 0, grp.end-grp.first)
 	for v := grp.first; v < grp.end; v++ {
-		if a.p.allow[v] && a.p.c.nodes[v].share >= a.r {
+		if a.p.allow[v] && a.p.s.shareAt(v) >= a.r {
 			list = append(list, v)
 		}
 	}
-	step := func(v int32) int { return int(a.p.c.nodes[v].share * 100) }
+	step := func(v int32) int { return int(a.p.s.shareAt(v) * 100) }
 	slices.SortStableFunc(list, func(x, y int32) int { return cmp.Compare(step(x), step(y)) })
 	return append(out, list[:min(need, len(list))]...)
 }
@@ -210,7 +210,7 @@ func (a *spread) best(tops []int32) float64 {
 	hi := lo
 	for v := range a.p.allow {
 		if a.p.allow[v] {
-			hi = max(hi, a.p.c.nodes[v].share)
+			hi = max(hi, a.p.s.shareAt(int32(v)))
 		}
 	}
 	if v, ok := try(hi); ok {
@@ -241,6 +241,7 @@ func (p *problem) tops() []int32 {
 
 // solveAllToAll is the exact optimum, then the lowest group and the fewest leaf groups that reach it within the tolerance.
 func (p *problem) solveAllToAll(r *Request) (*choice, error) {
+	p.prepare()
 	a := newSpread(p)
 	rate := a.best(p.tops())
 	if math.IsInf(rate, -1) {
@@ -251,7 +252,7 @@ func (p *problem) solveAllToAll(r *Request) (*choice, error) {
 	}
 	a.pass(rate * (1 - r.Tolerance) * (1 - 1e-13))
 	view := newExactView(p, a.r, true)
-	ch := &chooser{c: p.c, v: view, k: p.k, seg: p.seg}
+	ch := &chooser{c: p.c, s: p.s, v: view, k: p.k, seg: p.seg}
 	top, chain := int32(-1), int32(noChain)
 	var key groupKey
 	for g := range p.c.groups {
@@ -295,8 +296,7 @@ func (s *Snapshot) evaluateAllToAll(set []int32) (float64, Binding) {
 		best.take(b)
 	}
 	for _, v := range set {
-		n := &s.c.nodes[v]
-		best.take(Binding{Kind: NodeBinding, Name: n.name, Device: n.limiting, Share: n.share})
+		best.takeNode(s, v)
 	}
 	return best.Share, best
 }

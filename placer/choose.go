@@ -21,33 +21,55 @@ type view interface {
 //	inside  whole children by usable nodes until the rest fits in one; that last one is the tightest
 //	nodes   the slowest that suffice, in steps of 1 %, then by position
 type chooser struct {
-	c    *Cluster
-	v    view
-	k    int
-	seg  int
-	t    float64
-	mask int32
+	c     *Cluster
+	s     *Snapshot
+	v     view
+	k     int
+	seg   int
+	t     float64
+	mask  int32
+	takes []take
+}
+
+// take is how many nodes a leaf group gives.
+type take struct {
+	leaf int32
+	n    int
 }
 
 // group chooses the group to place in; -1 when none fits at or below level within.
 func (ch *chooser) group(within int32) int32 {
-	level, found := int32(0), false
-	for g := range ch.c.groups {
-		if l := ch.c.groups[g].level; (!found || l < level) && l <= within && ch.candidate(int32(g)) {
-			level, found = l, true
-		}
-	}
-	best := int32(-1)
-	var bestKey groupKey
-	for g := range ch.c.groups {
-		if ch.c.groups[g].level != level || !found || !ch.candidate(int32(g)) {
+	for l := int32(0); l < int32(len(ch.c.levels)) && l <= within; l++ {
+		if int(ch.c.largest[l]) < ch.k {
 			continue
 		}
-		if key := ch.key(int32(g)); best < 0 || key.compare(&bestKey) < 0 {
-			best, bestKey = int32(g), key
+		best := int32(-1)
+		var bestKey groupKey
+		for _, g := range ch.c.byLevel[l] {
+			if !ch.candidate(g) {
+				continue
+			}
+			if key := ch.key(g); best < 0 || key.compare(&bestKey) < 0 {
+				best, bestKey = g, key
+			}
+		}
+		if best >= 0 {
+			return best
 		}
 	}
-	return best
+	return -1
+}
+
+// nodes are the positions of the k nodes chosen below g, in depth-first order.
+func (ch *chooser) nodes(g int32) []int32 {
+	ch.takes = ch.takes[:0]
+	ch.fill(g, ch.k)
+	slices.SortFunc(ch.takes, func(a, b take) int { return cmp.Compare(a.leaf, b.leaf) })
+	out := make([]int32, 0, ch.k)
+	for _, t := range ch.takes {
+		out = ch.pick(&ch.c.groups[t.leaf], t.n, out)
+	}
+	return out
 }
 
 func (ch *chooser) candidate(g int32) bool {
@@ -95,63 +117,70 @@ func (ch *chooser) leavesNeeded(g int32) int {
 	return n
 }
 
-// fill appends the positions of need usable nodes below g to out.
-func (ch *chooser) fill(g int32, need int, out []int32) []int32 {
+// fill lists what the leaf groups below g give for need nodes.
+func (ch *chooser) fill(g int32, need int) {
 	grp := &ch.c.groups[g]
 	if len(grp.children) == 0 {
-		return ch.pick(grp, need, out)
+		ch.takes = append(ch.takes, take{g, need})
+		return
 	}
-	kids := make([]int32, 0, len(grp.children))
+	kids := make([]child, 0, len(grp.children))
 	for _, kid := range grp.children {
-		if ch.v.open(kid) && ch.v.usable(kid) > 0 {
-			kids = append(kids, kid)
+		if ch.v.open(kid) {
+			if n := ch.v.usable(kid); n > 0 {
+				kids = append(kids, child{kid, n})
+			}
 		}
 	}
-	slices.SortStableFunc(kids, func(a, b int32) int { return cmp.Compare(ch.v.usable(b), ch.v.usable(a)) })
+	slices.SortFunc(kids, func(a, b child) int { return cmp.Or(cmp.Compare(b.usable, a.usable), cmp.Compare(a.g, b.g)) })
 	for len(kids) > 0 && need > 0 {
-		if ch.v.usable(kids[0]) >= need {
-			return ch.fill(ch.tightest(kids, need), need, out)
+		if kids[0].usable >= need {
+			ch.fill(ch.tightest(kids, need), need)
+			return
 		}
-		n := ch.v.usable(kids[0])
-		out = ch.fill(kids[0], n, out)
-		need -= n
+		ch.fill(kids[0].g, kids[0].usable)
+		need -= kids[0].usable
 		kids = kids[1:]
 	}
-	return out
+}
+
+// child is a group with its usable nodes.
+type child struct {
+	g      int32
+	usable int
 }
 
 // tightest is the child that can take the rest with the least harm.
-func (ch *chooser) tightest(kids []int32, need int) int32 {
+func (ch *chooser) tightest(kids []child, need int) int32 {
 	best := int32(-1)
 	var bestKey groupKey
 	sub := *ch
 	sub.k = need
 	for _, kid := range kids {
-		if ch.v.usable(kid) < need {
+		if kid.usable < need {
 			break // sorted: no later one fits
 		}
-		if key := sub.key(kid); best < 0 || key.compare(&bestKey) < 0 || key.compare(&bestKey) == 0 && kid < best {
-			best, bestKey = kid, key
+		if key := sub.key(kid.g); best < 0 || key.compare(&bestKey) < 0 || key.compare(&bestKey) == 0 && kid.g < best {
+			best, bestKey = kid.g, key
 		}
 	}
 	return best
 }
 
-// pick takes need nodes of a leaf group.
+// pick appends need nodes of a leaf group, in order.
 func (ch *chooser) pick(grp *group, need int, out []int32) []int32 {
-	type cand struct {
-		step int32
-		at   int32
-	}
-	list := make([]cand, 0, grp.end-grp.first)
+	from := len(out)
 	for v := grp.first; v < grp.end; v++ {
 		if ch.v.fits(v) {
-			list = append(list, cand{int32(ch.c.nodes[v].capped * 100), v})
+			out = append(out, v)
 		}
 	}
-	slices.SortFunc(list, func(a, b cand) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.at, b.at)) })
-	for _, x := range list[:min(need, len(list))] {
-		out = append(out, x.at)
+	found := out[from:]
+	if len(found) > need {
+		step := func(v int32) int { return int(ch.s.shareAt(v) * 100) }
+		slices.SortFunc(found, func(a, b int32) int { return cmp.Or(cmp.Compare(step(a), step(b)), cmp.Compare(a, b)) })
+		found = found[:need]
+		slices.Sort(found)
 	}
-	return out
+	return out[:from+len(found)]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/railmap/railmap/topology"
 )
@@ -20,6 +21,15 @@ type Cluster struct {
 	predict    Predictor
 	harm       []float64 // see harm.go
 	ideal      *idealCache
+
+	edges   []float64 // lower edges of the bandwidth buckets, see index.go
+	row     []int32   // row of the index per group
+	byLevel [][]int32 // groups per level
+	largest []int32   // nodes of the largest group per level
+	classes []class   // kinds of nodes
+	blurred bool      // more kinds than classes
+	base    *Snapshot // nothing on it
+	marks   atomic.Uint64
 }
 
 // Options change how a cluster is read. The zero value is right.
@@ -37,11 +47,12 @@ type Predictor func(nodes []string, share float64, r *Request) Prediction
 type node struct {
 	name     string
 	leaf     int32   // index of the group that holds it
-	share    float64 // b_v as measured
-	capped   float64 // b_v, not above the efficiency of a sick group it stands in
+	share    float64 // b_v when the topology was made
+	sick     float64 // lowest efficiency of the sick groups it stands in; +Inf = none
 	nominal  float64 // bytes per second; 0 = unknown
 	gpus     int16   // 0 = unknown
 	down     bool
+	class    uint8 // index in Cluster.classes
 	model    string
 	domain   string
 	limiting string
@@ -73,6 +84,10 @@ func NewCluster(t *topology.Topology, opts Options) (*Cluster, error) {
 	}
 	c := b.c
 	c.settleEfficiency()
+	c.classify()
+	c.numberRows()
+	c.edges = bucketEdges(c.efficiencies())
+	c.base = c.baseSnapshot()
 	c.names = newNames(c.nodes)
 	c.harm = harmTable(opts.JobMix, c.largestLeaf())
 	c.ideal = &idealCache{}
@@ -113,9 +128,19 @@ func (c *Cluster) settleEfficiency() {
 		}
 	}
 	for i := range c.nodes {
-		n := &c.nodes[i]
-		n.capped = min(n.share, cap[n.leaf])
+		c.nodes[i].sick = cap[c.nodes[i].leaf]
 	}
+}
+
+// efficiencies lists the level efficiencies that occur.
+func (c *Cluster) efficiencies() []float64 {
+	var out []float64
+	for i := range c.groups {
+		if !slices.Contains(out, c.groups[i].flat) && len(out) < maxBuckets {
+			out = append(out, c.groups[i].flat)
+		}
+	}
+	return out
 }
 
 func (c *Cluster) largestLeaf() int {
@@ -278,8 +303,8 @@ func (b *clusterBuilder) addUnattached() error {
 		b.c.groups[id].end = int32(len(b.c.nodes))
 	}
 	for i := range b.c.nodes {
-		if s := b.c.nodes[i].share; !(s >= 0) || math.IsInf(s, 0) {
-			return fmt.Errorf("node %s: share is %v: must not be negative", b.c.nodes[i].name, s)
+		if s := b.c.nodes[i].share; !validShare(s) {
+			return fmt.Errorf("node %s: share is %v: must be between 0 and 1000", b.c.nodes[i].name, s)
 		}
 	}
 	return nil

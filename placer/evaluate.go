@@ -29,11 +29,10 @@ func (s *Snapshot) evaluateRing(order []int32) (float64, Binding) {
 		}
 	}
 	for _, g := range passed {
-		best.take(s.uplinkBinding(g, s.c.groups[g].uplink/float64(own[g]+s.crossings[g])))
+		best.take(s.uplinkBinding(g, s.c.groups[g].uplink/float64(own[g]+s.crossingsAt(g))))
 	}
 	for _, v := range order {
-		n := &s.c.nodes[v]
-		best.take(Binding{Kind: NodeBinding, Name: n.name, Device: n.limiting, Share: n.share})
+		best.takeNode(s, v)
 	}
 	return best.Share, best
 }
@@ -45,7 +44,7 @@ func (s *Snapshot) levelBinding(g int32) Binding {
 
 func (s *Snapshot) uplinkBinding(g int32, share float64) Binding {
 	grp := &s.c.groups[g]
-	return Binding{Kind: UplinkBinding, Name: grp.name, Level: s.c.levels[grp.level], Share: share, Sharers: int(s.crossings[g])}
+	return Binding{Kind: UplinkBinding, Name: grp.name, Level: s.c.levels[grp.level], Share: share, Sharers: int(s.crossingsAt(g))}
 }
 
 // take keeps the smaller bound; on a tie the one that came first.
@@ -53,6 +52,47 @@ func (b *Binding) take(o Binding) {
 	if o.Share < b.Share {
 		*b = o
 	}
+}
+
+// takeNode keeps the bound of a node when it is smaller.
+func (b *Binding) takeNode(s *Snapshot, v int32) {
+	if share := s.shareAt(v); share < b.Share {
+		n := &s.c.nodes[v]
+		*b = Binding{Kind: NodeBinding, Name: n.name, Device: n.limiting, Share: share}
+	}
+}
+
+// evaluateSorted is evaluateRing for positions in depth-first order, in time nodes + leaves × depth: every uplink between
+// the set and its lowest common group is passed upwards once.
+func (s *Snapshot) evaluateSorted(order []int32) (float64, Binding) {
+	if len(order) < 2 {
+		return 1, Binding{Kind: NoBinding}
+	}
+	c := s.c
+	top := c.commonOf(order[0], order[len(order)-1])
+	if top < 0 {
+		return 0, Binding{Kind: NoBinding}
+	}
+	best := Binding{Kind: NoBinding, Share: math.Inf(1)}
+	for i := 1; i < len(order); i++ {
+		g, before := c.nodes[order[i]].leaf, c.nodes[order[i-1]].leaf
+		if g != before {
+			g = c.commonOf(order[i-1], order[i])
+		}
+		if eta := c.groups[g].eta; eta < best.Share {
+			best = s.levelBinding(g)
+		}
+	}
+	best.take(s.levelBinding(top))
+	for _, g := range c.crossed(order) {
+		if up := s.uplinkShare(g); up < best.Share {
+			best = s.uplinkBinding(g, up)
+		}
+	}
+	for _, v := range order {
+		best.takeNode(s, v)
+	}
+	return best.Share, best
 }
 
 // commonOf is the lowest group that holds both positions; -1 when no group does.

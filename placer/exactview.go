@@ -16,7 +16,7 @@ func newExactView(p *problem, t float64, raw bool) *exactView {
 		grp := &c.groups[g]
 		if len(grp.children) == 0 {
 			for v := grp.first; v < grp.end; v++ {
-				if p.s.use[v] == Free && !c.nodes[v].down {
+				if p.s.freeAt(v) {
 					e.frees[g]++
 				}
 				if e.fits(v) {
@@ -38,7 +38,6 @@ func newExactView(p *problem, t float64, raw bool) *exactView {
 func (e *exactView) usable(g int32) int { return int(e.count[g]) }
 func (e *exactView) open(g int32) bool  { return e.p.s.uplinkShare(g) >= e.t }
 func (e *exactView) fits(v int32) bool {
-	n := &e.p.c.nodes[v]
-	return e.p.allow[v] && (n.capped >= e.t || e.raw && n.share >= e.t)
+	return e.p.allow[v] && (e.p.s.cappedAt(v) >= e.t || e.raw && e.p.s.shareAt(v) >= e.t)
 }
 func (e *exactView) free(g int32) int { return int(e.frees[g]) }

@@ -13,6 +13,14 @@ const maxAlternatives = 3
 
 // explain adds what every level had to offer, the next best choices and the reasons in words.
 func (p *problem) explain(r *Request, best *choice, out *Placement) {
+	if r.Brief {
+		out.Reasons = []string{p.reasonWhere(best, out)}
+		return
+	}
+	p.prepare()
+	if best.values == nil && r.collective() == Ring {
+		best.values = p.ringValues()
+	}
 	var ideal []float64
 	if p.k > 1 {
 		ideal = p.emptied(r).ringValues()
@@ -74,7 +82,7 @@ func (p *problem) countUses(g int32, rep *LevelReport) {
 	grp := &p.c.groups[g]
 	rep.Group = grp.name
 	for v := grp.first; v < grp.end; v++ {
-		switch use := p.s.use[v]; {
+		switch use := p.s.useAt(v); {
 		case p.allow[v]:
 		case p.c.nodes[v].down || use == Drained:
 			rep.Drained++
@@ -111,7 +119,7 @@ func (p *problem) alternatives(r *Request, best *choice, ideal float64) []Altern
 			continue
 		}
 		seen = append(seen, set)
-		share, _ := p.s.evaluateRing(set)
+		share, _ := p.s.evaluateSorted(set)
 		top := p.c.common(set)
 		out = append(out, Alternative{Nodes: p.c.nodeNames(set), Level: p.c.levels[p.c.groups[top].level], Group: p.c.groups[top].name,
 			Share: share, Loss: lossAgainst(share, ideal)})
@@ -121,10 +129,8 @@ func (p *problem) alternatives(r *Request, best *choice, ideal float64) []Altern
 
 // at is the set that the usual rules choose below group g at threshold t.
 func (p *problem) at(g int32, t float64) []int32 {
-	ch := &chooser{c: p.c, v: newExactView(p, t, false), k: p.k, seg: p.seg, t: t, mask: -1}
-	order := ch.fill(g, p.k, make([]int32, 0, p.k))
-	slices.Sort(order)
-	return order
+	ch := &chooser{c: p.c, s: p.s, v: newExactView(p, t, false), k: p.k, seg: p.seg, t: t, mask: -1}
+	return ch.nodes(g)
 }
 
 // reasons puts the answer into words, one sentence each, most important first.

@@ -1,9 +1,6 @@
 package placer
 
-import (
-	"math"
-	"sync"
-)
+import "sync"
 
 // idealCache remembers the optimum on the empty cluster per kind of request. It changes no answer, only its cost.
 type idealCache struct {
@@ -60,15 +57,7 @@ func (p *problem) computeIdeal(r *Request) float64 {
 func (p *problem) emptied(r *Request) *problem {
 	q, bare := *p, *r
 	bare.Exclude, bare.Include = nil, nil
-	q.s, q.mask = p.c.empty(), -1
-	q.allow, _ = q.s.filter(&bare) // cannot fail: there are no names left in it
+	q.s, q.mask, q.allow, q.r, q.include = p.c.base, -1, nil, &bare, nil
+	q.prepare()
 	return &q
-}
-
-func bestOf(values []float64) float64 {
-	best := math.Inf(-1)
-	for _, v := range values {
-		best = max(best, v)
-	}
-	return best
 }

@@ -4,6 +4,7 @@ import "fmt"
 
 // infeasible explains why no set fits and what would make one fit.
 func (p *problem) infeasible(r *Request) error {
+	p.prepare()
 	e := &InfeasibleError{Nodes: p.k, Within: r.Within}
 	view := newExactView(p, 0, false)
 	where := int32(-1)
@@ -67,6 +68,7 @@ func (p *problem) remedy(r *Request, largest int) string {
 }
 
 func (p *problem) fitsNow() bool {
+	p.prepare()
 	view := newExactView(p, 0, false)
 	for g := range p.c.groups {
 		if p.c.groups[g].level <= p.within && view.usable(int32(g)) >= p.k {

@@ -28,51 +28,50 @@ func (s *Snapshot) problem(r *Request) (*problem, error) {
 		return nil, fmt.Errorf("request: %w", err)
 	}
 	c := s.c
-	p := &problem{c: c, s: s, k: r.size(), seg: max(1, r.SegmentNodes), mask: -1, within: int32(len(c.levels))}
+	p := &problem{c: c, s: s, k: r.size(), seg: max(1, r.SegmentNodes), r: r, mask: -1, within: int32(len(c.levels))}
 	if r.Within != "" {
 		if p.within = int32(slices.Index(c.levels, r.Within)); p.within < 0 {
 			return nil, fmt.Errorf("within is %q: must be a level of this topology: %v", r.Within, c.levels)
 		}
 	}
-	filter, err := s.filter(r)
-	if err != nil {
-		return nil, err
-	}
-	p.allow = filter
-	for v := range p.allow {
-		p.allow[v] = p.allow[v] && s.use[v] == Free
-	}
-	return p, nil
-}
-
-// filter marks the nodes that a request may use as far as the request itself says.
-func (s *Snapshot) filter(r *Request) ([]bool, error) {
-	c := s.c
 	exclude, err := c.names.positions("exclude", r.Exclude)
 	if err != nil {
 		return nil, err
 	}
-	include, err := c.names.positions("include", r.Include)
-	if err != nil {
+	if p.include, err = c.names.positions("include", r.Include); err != nil {
 		return nil, err
 	}
-	ok := make([]bool, len(c.nodes))
-	for v := range ok {
-		ok[v] = include == nil
+	if len(exclude) > 0 {
+		d := s.draft(s.generation)
+		for _, v := range exclude {
+			if d.useAt(v) == Free {
+				d.setUse(v, excluded)
+			}
+		}
+		p.s = &d.Snapshot
 	}
-	for _, v := range include {
-		ok[v] = true
+	return p, nil
+}
+
+// prepare marks the nodes that the exact way may use.
+func (p *problem) prepare() {
+	if p.allow != nil {
+		return
 	}
-	for _, v := range exclude {
-		ok[v] = false
+	c, r := p.c, p.r
+	p.allow = make([]bool, len(c.nodes))
+	for v := range p.allow {
+		p.allow[v] = p.include == nil
 	}
-	for v := range ok {
+	for _, v := range p.include {
+		p.allow[v] = true
+	}
+	for v := range p.allow {
 		n := &c.nodes[v]
-		if n.down || r.GPUModel != "" && n.model != r.GPUModel || r.GPUsPerNode > 0 && n.gpus > 0 && int(n.gpus) < r.GPUsPerNode {
-			ok[v] = false
+		if !p.s.freeAt(int32(v)) || r.GPUModel != "" && n.model != r.GPUModel || r.GPUsPerNode > 0 && n.gpus > 0 && int(n.gpus) < r.GPUsPerNode {
+			p.allow[v] = false
 		}
 	}
-	return ok, nil
 }
 
 // choice is a chosen ordered set.
@@ -101,8 +100,17 @@ func (p *problem) solve(r *Request) (*choice, error) {
 	return best, nil
 }
 
-// solveRing is the exact optimum of ring.go, then the least harm among the sets that reach it (within the tolerance).
+// solveRing takes the index where the request's tolerance allows it, else the exact way.
 func (p *problem) solveRing(r *Request) (*choice, error) {
+	if out, ok := p.solveIndex(r); ok {
+		return out, nil
+	}
+	return p.solveExact(r)
+}
+
+// solveExact is the exact optimum of ring.go, then the least harm among the sets that reach it (within the tolerance).
+func (p *problem) solveExact(r *Request) (*choice, error) {
+	p.prepare()
 	values := p.ringValues()
 	best := math.Inf(-1)
 	for g, v := range values {
@@ -117,12 +125,10 @@ func (p *problem) solveRing(r *Request) (*choice, error) {
 	if p.k == 1 {
 		t = 0 // one node needs no fabric: the price picks a broken leaf and its slowest node
 	}
-	ch := &chooser{c: p.c, v: newExactView(p, t, false), k: p.k, seg: p.seg, t: t, mask: p.mask}
-	g := ch.group(p.within)
-	order := ch.fill(g, p.k, make([]int32, 0, p.k))
-	slices.Sort(order)
-	out := &choice{order: order, group: p.c.common(order), values: values}
-	out.share, out.binding = p.s.evaluateRing(order)
+	ch := &chooser{c: p.c, s: p.s, v: newExactView(p, t, false), k: p.k, seg: p.seg, t: t, mask: p.mask}
+	out := &choice{order: ch.nodes(ch.group(p.within)), values: values}
+	out.group = p.c.common(out.order)
+	out.share, out.binding = p.s.evaluateSorted(out.order)
 	return out, nil
 }
 

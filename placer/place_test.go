@@ -37,14 +37,14 @@ func workedExample(t *testing.T) *Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := c.Snapshot(State{Busy: []string{"l1n2", "l3n1"}})
-	if err != nil {
+	d := c.base.draft(0)
+	if err := d.apply(State{Busy: []string{"l1n2", "l3n1"}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, x := range map[string]int32{"L1": 1, "P0": 2, "P1": 3} {
-		s.crossings[slices.IndexFunc(c.groups, func(g group) bool { return g.name == name })] = x
+		d.addCrossings(int32(slices.IndexFunc(c.groups, func(g group) bool { return g.name == name })), x)
 	}
-	return s
+	return &d.Snapshot
 }
 
 func TestWorkedExample(t *testing.T) {

@@ -43,6 +43,8 @@ type Request struct {
 	Tolerance float64 `json:"tolerance,omitempty" yaml:"tolerance,omitempty"`
 	// SegmentNodes is the size of groups (DP groups, Slurm --segment) that must each stay in one leaf group; it divides nodes.
 	SegmentNodes int `json:"segmentNodes,omitempty" yaml:"segmentNodes,omitempty"`
+	// Brief leaves out what takes longer than the choice itself: levels, alternatives and most reasons.
+	Brief bool `json:"brief,omitempty" yaml:"brief,omitempty"`
 }
 
 // Weights are the shares of traffic by pattern; they need not sum to 1.

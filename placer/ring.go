@@ -4,13 +4,15 @@ import "math"
 
 // problem is one request on one snapshot, with names turned into positions.
 type problem struct {
-	c      *Cluster
-	s      *Snapshot
-	k      int    // nodes
-	seg    int    // nodes per segment, 1 = none; divides k
-	allow  []bool // by position: free and allowed
-	within int32  // highest level index that may hold the gang
-	mask   int32  // a group that must not be chosen; -1 = none
+	c       *Cluster
+	s       *Snapshot
+	k       int // nodes
+	seg     int // nodes per segment, 1 = none; divides k
+	r       *Request
+	include []int32 // nil = all
+	allow   []bool  // by position: free and allowed; made by prepare, for the exact way only
+	within  int32   // highest level index that may hold the gang
+	mask    int32   // a group that must not be chosen; -1 = none
 }
 
 // ringValues computes for every group T the best bandwidth of a ring of k nodes whose nodes stand below T:
@@ -65,7 +67,7 @@ func (p *problem) units() (eff []float64, first, end []int32) {
 		}
 		for v := grp.first; v < grp.end; v++ {
 			if p.allow[v] {
-				eff = append(eff, c.nodes[v].capped)
+				eff = append(eff, p.s.cappedAt(v))
 			}
 		}
 		if p.seg > 1 {

@@ -1,0 +1,170 @@
+package placer
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// The index counts, per group and bandwidth bucket, the free nodes that carry at least the bucket's lower edge themselves and
+// through every uplink below the group:
+//
+//	row(g)[q] = number of free nodes v below g with bucket(eff_g(v)) >= q
+//
+// "k nodes at edge(q) below g" is then one comparison, and the best bucket of a level one walk over its rows. Buckets are
+// 0.5 % wide where gangs live, wider below, and every level efficiency is an edge, so that a gang that only its level limits
+// is found at its exact value.
+const (
+	maxBuckets   = 64
+	rowsPerBlock = 8
+	maxClasses   = 8
+)
+
+// countRow is one group's counts.
+type countRow [maxBuckets]int32
+
+// rowBlock is the unit of copying.
+type rowBlock struct {
+	gen  uint64
+	rows [rowsPerBlock]countRow
+}
+
+// layer is the index of one class of nodes. Rows are numbered by Cluster.row.
+type layer struct{ rows []*rowBlock }
+
+func (l *layer) row(r int32) *countRow { return &l.rows[r/rowsPerBlock].rows[r%rowsPerBlock] }
+
+// bucketEdges are the lower edges of the buckets, ascending; the first is 0, "any".
+func bucketEdges(etas []float64) []float64 {
+	edges := []float64{0}
+	for _, e := range etas {
+		if e > 0 && e <= 1 && len(edges) < 16 {
+			edges = append(edges, e)
+		}
+	}
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+	for i := 0; i <= 40 && len(edges) < maxBuckets; i++ { // 1, 0.995, ... 0.8
+		edges = insertEdge(edges, 1-float64(i)*.005)
+	}
+	for e := .775; e > 0.05 && len(edges) < maxBuckets; e -= .025 {
+		edges = insertEdge(edges, e)
+	}
+	return edges
+}
+
+// insertEdge adds an edge unless one stands within a tenth of a percent.
+func insertEdge(edges []float64, e float64) []float64 {
+	e = math.Round(e*1000) / 1000
+	i := sort.SearchFloat64s(edges, e)
+	if i < len(edges) && edges[i]-e < .001 || i > 0 && e-edges[i-1] < .001 {
+		return edges
+	}
+	return slices.Insert(edges, i, e)
+}
+
+// bucketOf is the highest bucket whose lower edge v reaches.
+func (c *Cluster) bucketOf(v float64) uint8 {
+	lo, hi := 0, len(c.edges)-1
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if c.edges[mid] <= v {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return uint8(lo)
+}
+
+// numberRows gives every group its row, groups with nodes first, and lists the groups of each level.
+func (c *Cluster) numberRows() {
+	c.row = make([]int32, len(c.groups))
+	c.byLevel = make([][]int32, len(c.levels))
+	c.largest = make([]int32, len(c.levels))
+	next := int32(0)
+	for _, leaves := range []bool{true, false} {
+		for g := range c.groups {
+			if grp := &c.groups[g]; (len(grp.children) == 0) == leaves {
+				c.row[g] = next
+				next++
+			}
+		}
+	}
+	for g := range c.groups {
+		grp := &c.groups[g]
+		c.byLevel[grp.level] = append(c.byLevel[grp.level], int32(g))
+		c.largest[grp.level] = max(c.largest[grp.level], grp.end-grp.first)
+	}
+}
+
+// classify numbers the kinds of nodes that requests can tell apart. More than maxClasses kinds share the last class, and
+// requests that tell kinds apart then take the exact way.
+func (c *Cluster) classify() {
+	type kind struct {
+		model string
+		gpus  int16
+	}
+	seen := map[kind]uint8{}
+	for i := range c.nodes {
+		n := &c.nodes[i]
+		k := kind{n.model, n.gpus}
+		id, ok := seen[k]
+		if !ok && len(seen) < maxClasses {
+			id = uint8(len(seen))
+			seen[k] = id
+			c.classes = append(c.classes, class{model: k.model, gpus: k.gpus})
+		} else if !ok {
+			id, c.blurred = maxClasses-1, true
+		}
+		n.class = id
+	}
+}
+
+// class is a kind of nodes.
+type class struct {
+	model string
+	gpus  int16
+}
+
+// buildIndex fills the layers of a draft from its state: per leaf a histogram, then sums up and towards lower buckets.
+func (d *draft) buildIndex() {
+	c := d.c
+	d.layers = make([]layer, len(c.classes))
+	for l := range d.layers {
+		d.layers[l].rows = make([]*rowBlock, (len(c.groups)+rowsPerBlock-1)/rowsPerBlock)
+		for i := range d.layers[l].rows {
+			d.layers[l].rows[i] = &rowBlock{gen: d.own}
+		}
+	}
+	for v := range c.nodes {
+		n := &c.nodes[v]
+		if d.freeAt(int32(v)) {
+			d.layers[n.class].row(c.row[n.leaf])[d.bucketAt(int32(v))]++
+		}
+	}
+	for l := range d.layers {
+		d.sumUp(&d.layers[l])
+	}
+}
+
+// sumUp turns the leaves' histograms into counts and adds them to the groups above, children before parents.
+func (d *draft) sumUp(l *layer) {
+	c := d.c
+	for g := len(c.groups) - 1; g >= 0; g-- {
+		grp := &c.groups[g]
+		row := l.row(c.row[g])
+		if len(grp.children) == 0 {
+			for q := maxBuckets - 2; q >= 0; q-- {
+				row[q] += row[q+1]
+			}
+		}
+		if grp.parent < 0 {
+			continue
+		}
+		up := l.row(c.row[grp.parent])
+		for q := range row[:int(d.linkBucketAt(int32(g)))+1] {
+			up[q] += row[q]
+		}
+	}
+}
