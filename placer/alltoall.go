@@ -261,7 +261,7 @@ func (p *problem) solveAllToAll(r *Request) (*choice, error) {
 			continue
 		}
 		if via, ok := a.feasible(int32(g)); ok {
-			k := ch.key(int32(g))
+			k := ch.key(int32(g), view.usable(int32(g)))
 			if top < 0 || grp.level < p.c.groups[top].level || k.compare(&key) < 0 {
 				top, chain, key = int32(g), via, k
 			}

@@ -10,14 +10,14 @@ type view interface {
 	usable(g int32) int // nodes below g (in whole segments) that carry t themselves and through every uplink below g
 	open(g int32) bool  // the uplink of g carries t for one more ring
 	fits(v int32) bool  // node v is free, allowed and carries t
-	free(g int32) int   // free nodes below g at any bandwidth
+	worth(g int32) int  // free nodes below g that later gangs would want (worthShare)
 }
 
 // chooser picks, among all sets that carry the threshold, the one that harms later gangs least. Its rules, in order:
 //
 //	level   the lowest level at which a group holds k usable nodes
-//	leaf    the smallest price g(c)-g(c-k), then fewest usable, fewest free in the parent, fewest free, first
-//	others  fewest usable nodes, then fewest leaf groups needed, first
+//	leaf    the smallest price g(c)-g(c-k), then fewest nodes worth having, the same in the parent, fewest below the threshold, first
+//	others  fewest nodes worth having, then fewest leaf groups needed, first
 //	inside  whole children by usable nodes until the rest fits in one; that last one is the tightest
 //	nodes   the slowest that suffice, in steps of 1 %, then by position
 type chooser struct {
@@ -46,10 +46,11 @@ func (ch *chooser) group(within int32) int32 {
 		best := int32(-1)
 		var bestKey groupKey
 		for _, g := range ch.c.byLevel[l] {
-			if !ch.candidate(g) {
+			u := ch.candidate(g)
+			if u < ch.k {
 				continue
 			}
-			if key := ch.key(g); best < 0 || key.compare(&bestKey) < 0 {
+			if key := ch.key(g, u); best < 0 || key.compare(&bestKey) < 0 {
 				best, bestKey = g, key
 			}
 		}
@@ -72,30 +73,37 @@ func (ch *chooser) nodes(g int32) []int32 {
 	return out
 }
 
-func (ch *chooser) candidate(g int32) bool {
-	return g != ch.mask && ch.c.groups[g].flat >= ch.t && ch.v.usable(g) >= ch.k
+// candidate is the number of usable nodes below g, 0 when g may not be chosen.
+func (ch *chooser) candidate(g int32) int {
+	if g == ch.mask || ch.c.groups[g].flat < ch.t {
+		return 0
+	}
+	return ch.v.usable(g)
 }
 
 // groupKey orders candidates of one level; smaller is better, position breaks what ties remain.
 type groupKey struct {
-	price                      float64
-	usable, leaves, above, own int
+	price           float64
+	worth, leaves   int // nodes that later gangs would want, leaf groups needed
+	above, unusable int
 }
 
 func (k *groupKey) compare(o *groupKey) int {
-	return cmp.Or(cmp.Compare(k.price, o.price), cmp.Compare(k.usable, o.usable), cmp.Compare(k.leaves, o.leaves),
-		cmp.Compare(k.above, o.above), cmp.Compare(k.own, o.own))
+	return cmp.Or(cmp.Compare(k.price, o.price), cmp.Compare(k.worth, o.worth), cmp.Compare(k.leaves, o.leaves),
+		cmp.Compare(k.above, o.above), cmp.Compare(k.unusable, o.unusable))
 }
 
-func (ch *chooser) key(g int32) groupKey {
+// key values g, which has u usable nodes. What later gangs lose is counted in nodes that are worth having, not in those that
+// happen to carry this gang's threshold: otherwise a leaf of good nodes looks tight to a gang that wants the very best ones.
+func (ch *chooser) key(g int32, u int) groupKey {
 	grp := &ch.c.groups[g]
-	u := ch.v.usable(g)
+	worth := max(u, ch.v.worth(g))
 	if len(grp.children) > 0 {
-		return groupKey{usable: u, leaves: ch.leavesNeeded(g)}
+		return groupKey{worth: worth, leaves: ch.leavesNeeded(g)}
 	}
-	key := groupKey{price: ch.c.price(u, ch.k), usable: u, own: ch.v.free(g)}
+	key := groupKey{price: ch.c.price(worth, ch.k), worth: worth, unusable: worth - u}
 	if grp.parent >= 0 {
-		key.above = ch.v.free(grp.parent)
+		key.above = ch.v.worth(grp.parent)
 	}
 	return key
 }
@@ -160,7 +168,7 @@ func (ch *chooser) tightest(kids []child, need int) int32 {
 		if kid.usable < need {
 			break // sorted: no later one fits
 		}
-		if key := sub.key(kid.g); best < 0 || key.compare(&bestKey) < 0 || key.compare(&bestKey) == 0 && kid.g < best {
+		if key := sub.key(kid.g, kid.usable); best < 0 || key.compare(&bestKey) < 0 || key.compare(&bestKey) == 0 && kid.g < best {
 			best, bestKey = kid.g, key
 		}
 	}

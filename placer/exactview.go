@@ -2,22 +2,22 @@ package placer
 
 // exactView counts what carries a threshold by looking at every node once.
 type exactView struct {
-	p     *problem
-	t     float64
-	raw   bool // by measured share, also in sick groups (all-to-all knows no level efficiency)
-	count []int32
-	frees []int32
+	p      *problem
+	t      float64
+	raw    bool // by measured share, also in sick groups (all-to-all knows no level efficiency)
+	count  []int32
+	worths []int32
 }
 
 func newExactView(p *problem, t float64, raw bool) *exactView {
 	c := p.c
-	e := &exactView{p: p, t: t, raw: raw, count: make([]int32, len(c.groups)), frees: make([]int32, len(c.groups))}
+	e := &exactView{p: p, t: t, raw: raw, count: make([]int32, len(c.groups)), worths: make([]int32, len(c.groups))}
 	for g := len(c.groups) - 1; g >= 0; g-- {
 		grp := &c.groups[g]
 		if len(grp.children) == 0 {
 			for v := grp.first; v < grp.end; v++ {
-				if p.s.freeAt(v) {
-					e.frees[g]++
+				if p.s.freeAt(v) && p.s.cappedAt(v) >= worthShare {
+					e.worths[g]++
 				}
 				if e.fits(v) {
 					e.count[g]++
@@ -26,7 +26,7 @@ func newExactView(p *problem, t float64, raw bool) *exactView {
 			e.count[g] -= e.count[g] % int32(p.seg)
 		}
 		if grp.parent >= 0 {
-			e.frees[grp.parent] += e.frees[g]
+			e.worths[grp.parent] += e.worths[g]
 			if e.open(int32(g)) {
 				e.count[grp.parent] += e.count[g]
 			}
@@ -40,4 +40,4 @@ func (e *exactView) open(g int32) bool  { return e.p.s.uplinkShare(g) >= e.t }
 func (e *exactView) fits(v int32) bool {
 	return e.p.allow[v] && (e.p.s.cappedAt(v) >= e.t || e.raw && e.p.s.shareAt(v) >= e.t)
 }
-func (e *exactView) free(g int32) int { return int(e.frees[g]) }
+func (e *exactView) worth(g int32) int { return int(e.worths[g]) }

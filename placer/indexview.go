@@ -8,10 +8,11 @@ type indexView struct {
 	layers  []layer // of the classes that the request allows
 	allowed [maxClasses]bool
 	q       uint8
+	keep    uint8 // bucket of nodes that later gangs want
 }
 
 func (x *indexView) usable(g int32) int { return x.at(g, x.q) }
-func (x *indexView) free(g int32) int   { return x.at(g, 0) }
+func (x *indexView) worth(g int32) int  { return x.at(g, x.keep) }
 func (x *indexView) open(g int32) bool  { return x.s.linkBucketAt(g) >= x.q }
 
 func (x *indexView) fits(v int32) bool {
@@ -91,7 +92,7 @@ func (p *problem) indexView(r *Request) (*indexView, bool) {
 	if s.layers == nil || p.seg > 1 || r.Tolerance < minimumTolerance && p.k > 1 || r.Include != nil {
 		return nil, false
 	}
-	x := &indexView{s: s}
+	x := &indexView{s: s, keep: s.c.bucketOf(worthShare)}
 	if r.GPUModel == "" && r.GPUsPerNode == 0 {
 		x.layers = s.layers
 		for i := range x.allowed {
@@ -111,3 +112,10 @@ func (p *problem) indexView(r *Request) (*indexView, bool) {
 	}
 	return x, len(x.layers) > 0
 }
+
+// DefaultTolerance is the share of bandwidth that the engine gives up for tighter placements unless told otherwise: about
+// what a measurement is worth.
+const DefaultTolerance = .015
+
+// worthShare is the share from which on a node is worth keeping for later gangs.
+const worthShare = .9
