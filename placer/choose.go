@@ -2,6 +2,7 @@ package placer
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -17,8 +18,9 @@ type view interface {
 //
 //	level   the lowest level at which a group holds k usable nodes
 //	leaf    the smallest price g(c)-g(c-k), then fewest nodes worth having, the same in the parent, fewest below the threshold, first
-//	others  fewest nodes worth having, then fewest leaf groups needed, first
-//	inside  whole children by usable nodes until the rest fits in one; that last one is the tightest
+//	others  fewest nodes worth having, first; among evenly used groups fewest leaf groups needed before that
+//	inside  whole children by usable nodes until the rest fits in one, that one the tightest; among evenly used ones the
+//	        fewest leaf groups and pods (span.go)
 //	nodes   the slowest that suffice, in steps of 1 %, then by position
 type chooser struct {
 	c     *Cluster
@@ -29,6 +31,7 @@ type chooser struct {
 	t     float64
 	mask  int32
 	takes []take
+	even  bool // the groups of the level are used evenly, see evenlyUsed
 }
 
 // take is how many nodes a leaf group gives.
@@ -45,6 +48,7 @@ func (ch *chooser) group(within int32) int32 {
 		}
 		best := int32(-1)
 		var bestKey groupKey
+		ch.even = ch.evenlyUsed(ch.c.byLevel[l])
 		for _, g := range ch.c.byLevel[l] {
 			u := ch.candidate(g)
 			if u < ch.k {
@@ -84,12 +88,12 @@ func (ch *chooser) candidate(g int32) int {
 // groupKey orders candidates of one level; smaller is better, position breaks what ties remain.
 type groupKey struct {
 	price           float64
-	worth, leaves   int // nodes that later gangs would want, leaf groups needed
+	first, worth    int // worth: nodes that later gangs would want
 	above, unusable int
 }
 
 func (k *groupKey) compare(o *groupKey) int {
-	return cmp.Or(cmp.Compare(k.price, o.price), cmp.Compare(k.worth, o.worth), cmp.Compare(k.leaves, o.leaves),
+	return cmp.Or(cmp.Compare(k.price, o.price), cmp.Compare(k.first, o.first), cmp.Compare(k.worth, o.worth),
 		cmp.Compare(k.above, o.above), cmp.Compare(k.unusable, o.unusable))
 }
 
@@ -99,13 +103,39 @@ func (ch *chooser) key(g int32, u int) groupKey {
 	grp := &ch.c.groups[g]
 	worth := max(u, ch.v.worth(g))
 	if len(grp.children) > 0 {
-		return groupKey{worth: worth, leaves: ch.leavesNeeded(g)}
+		key := groupKey{first: worth, worth: worth}
+		if ch.even {
+			key.first = ch.leavesNeeded(g)
+		}
+		return key
 	}
 	key := groupKey{price: ch.c.price(worth, ch.k), worth: worth, unusable: worth - u}
 	if grp.parent >= 0 {
 		key.above = ch.v.worth(grp.parent)
 	}
 	return key
+}
+
+// evenlyUsed tells whether groups with children are in use to about the same extent: their shares of nodes worth having
+// differ by no more than random use of single nodes would explain (6 standard deviations). Then no group stands out that is
+// worth keeping whole for a later, larger gang, and compactness decides. Otherwise gangs go where the least is left: under
+// churn that is worth more than a point of bandwidth.
+func (ch *chooser) evenlyUsed(groups []int32) bool {
+	low, high, sum, n, size := 1.0, 0.0, 0.0, 0.0, math.Inf(1)
+	for _, g := range groups {
+		grp := &ch.c.groups[g]
+		if len(grp.children) == 0 {
+			continue
+		}
+		nodes := float64(grp.end - grp.first)
+		f := float64(ch.v.worth(g)) / nodes
+		low, high, sum, n, size = min(low, f), max(high, f), sum+f, n+1, min(size, nodes)
+	}
+	if n < 2 {
+		return n > 0
+	}
+	p := sum / n
+	return high-low <= 6*math.Sqrt(p*(1-p)/size)
 }
 
 // leavesNeeded counts the leaf groups that k nodes below g take when the largest come first.
@@ -141,7 +171,11 @@ func (ch *chooser) fill(g int32, need int) {
 		}
 	}
 	slices.SortFunc(kids, func(a, b child) int { return cmp.Or(cmp.Compare(b.usable, a.usable), cmp.Compare(a.g, b.g)) })
-	for len(kids) > 0 && need > 0 {
+	if kids[0].usable < need && ch.evenlyUsed(grp.children) {
+		ch.span(kids, need)
+		return
+	}
+	for need > 0 {
 		if kids[0].usable >= need {
 			ch.fill(ch.tightest(kids, need), need)
 			return
