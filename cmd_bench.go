@@ -7,5 +7,8 @@ func newBenchCmd(e *env) *cobra.Command {
 	return newGroup("bench", "Measure railmap itself",
 		newBenchFabricCmd(e),
 		newBenchNCCLCmd(e),
+		newBenchQualityCmd(e),
+		newBenchLatencyCmd(e),
+		newBenchStatesCmd(e),
 	)
 }
