@@ -1,30 +1,48 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 )
 
-// schemaVersion is the layout of the file. Version 1: bucket "meta" (schema, revision, nextToken: 8 bytes, big endian), bucket
-// "leases" (id -> CRC-32C and JSON).
+// schemaVersion is the layout of the file. Version 1: bucket "meta" with one record "head" (CRC-32C of the rest, then schema,
+// revision, next token and number of leases, 8 bytes each, big endian), bucket "leases" (id -> CRC-32C and JSON).
 const schemaVersion = 1
 
 var (
 	metaBucket   = []byte("meta")
 	leasesBucket = []byte("leases")
-	schemaKey    = []byte("schema")
-	revisionKey  = []byte("revision")
-	tokenKey     = []byte("nextToken")
+	headKey      = []byte("head")
 )
+
+// head is the record that every commit writes.
+type head struct{ schema, revision, nextToken, count uint64 }
+
+func (h head) encode() []byte {
+	var body []byte
+	for _, v := range []uint64{h.schema, h.revision, h.nextToken, h.count} {
+		body = binary.BigEndian.AppendUint64(body, v)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, crc32.Checksum(body, castagnoli)), body...)
+}
+
+func decodeHead(data []byte) (head, error) {
+	if len(data) != 36 || binary.BigEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
+		return head{}, fmt.Errorf("%w: the head record is missing or its checksum is wrong", ErrCorrupt)
+	}
+	at := func(i int) uint64 { return binary.BigEndian.Uint64(data[4+8*i:]) }
+	return head{at(0), at(1), at(2), at(3)}, nil
+}
 
 // BoltStore keeps the ledger in one bbolt file; one process at a time.
 type BoltStore struct {
@@ -34,14 +52,15 @@ type BoltStore struct {
 
 // OpenBolt opens or creates the file, checks every page and record of it, and migrates an older layout. A damaged file is
 // refused with its path and what to do; it is never changed.
-func OpenBolt(path string) (store *BoltStore, err error) {
+func OpenBolt(path string) (*BoltStore, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	if err := verifyFile(path); err != nil {
+	if _, err := verifyFile(path); err != nil {
 		return nil, fmt.Errorf("ledger %s: %w: restore a backup (railmap store restore), or move the file away to start empty", path, err)
 	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second})
+	// The list of free pages is not written: it would be one more thing that damage can turn against live pages.
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, NoFreelistSync: true})
 	if errors.Is(err, bolt.ErrTimeout) {
 		return nil, fmt.Errorf("ledger %s: another process has it open: stop that server first, or use an etcd store for several servers", path)
 	}
@@ -55,50 +74,69 @@ func OpenBolt(path string) (store *BoltStore, err error) {
 	return s, nil
 }
 
-// verifyFile opens a file read-only and reads all of it. Damage can make bbolt panic or touch memory behind the end of the
-// file; both become errors here.
-func verifyFile(path string) (err error) {
+// verifyFile walks a file before bbolt maps it: pages, order of keys, checksum of every record, their number, and that no GPU
+// is in two live leases. A file that does not exist yet, or is empty, is fine. It returns the number of leases.
+func verifyFile(path string) (int, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) || (err == nil && info.Size() == 0) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrCorrupt, p)
-		}
-	}()
-	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Second})
-	if errors.Is(err, bolt.ErrTimeout) {
-		return nil // open elsewhere: the caller says so
-	}
+	f, root, err := readBoltFile(path)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return 0, err
 	}
-	defer db.Close()
-	return db.View(func(tx *bolt.Tx) error {
-		if tx.Size() > info.Size() {
-			return fmt.Errorf("%w: the file is cut short", ErrCorrupt)
+	state := newState()
+	var h head
+	buckets := 0
+	_, _, err = f.walk(root, func(name, value []byte, bucket bool) error {
+		isMeta := bytes.Equal(name, metaBucket)
+		if !bucket || !isMeta && !bytes.Equal(name, leasesBucket) {
+			return fmt.Errorf("%w: %q is no part of a ledger", ErrCorrupt, name)
 		}
-		var first error
-		for e := range tx.Check() {
-			if first == nil {
-				first = fmt.Errorf("%w: %w", ErrCorrupt, e)
+		buckets++
+		return f.bucket(value, func(key, value []byte, _ bool) error {
+			if isMeta && bytes.Equal(key, headKey) {
+				h, err = decodeHead(value)
+				return err
 			}
-		}
-		if first != nil {
-			return first
-		}
-		_, err := readBolt(tx)
-		return err
+			if isMeta {
+				return fmt.Errorf("%w: %q is no part of a ledger", ErrCorrupt, key)
+			}
+			l, err := decode(string(key), value)
+			if err == nil {
+				state.apply(change{nil, l})
+			}
+			return err
+		})
 	})
+	if err != nil {
+		return 0, err
+	}
+	if buckets != 0 && (buckets != 2 || h.schema == 0) {
+		return 0, fmt.Errorf("%w: the head record or a bucket is missing", ErrCorrupt)
+	}
+	if n := uint64(len(state.leases)); n != h.count {
+		return 0, fmt.Errorf("%w: %d leases, the last commit left %d", ErrCorrupt, n, h.count)
+	}
+	state.nextToken = max(state.nextToken, h.nextToken)
+	return len(state.leases), state.check()
 }
 
 // migrate creates the buckets, or brings an older layout up to date in one transaction.
 func (s *BoltStore) migrate() error {
+	h, err := s.head()
+	if err != nil {
+		return fmt.Errorf("ledger %s: %w", s.path, err)
+	}
+	switch {
+	case h.schema > schemaVersion:
+		return fmt.Errorf("ledger %s has layout %d, this railmap knows up to %d: run the newer railmap that wrote it", s.path, h.schema, schemaVersion)
+	case h.schema == schemaVersion:
+		return nil
+	}
 	return s.db.Update(func(tx *bolt.Tx) error {
 		meta, err := tx.CreateBucketIfNotExists(metaBucket)
 		if err != nil {
@@ -107,47 +145,37 @@ func (s *BoltStore) migrate() error {
 		if _, err := tx.CreateBucketIfNotExists(leasesBucket); err != nil {
 			return err
 		}
-		switch have := number(meta.Get(schemaKey)); {
-		case have == 0:
-			return errors.Join(meta.Put(schemaKey, bytes8(schemaVersion)), meta.Put(revisionKey, bytes8(1)), meta.Put(tokenKey, bytes8(1)))
-		case have > schemaVersion:
-			return fmt.Errorf("ledger %s has layout %d, this railmap knows up to %d: run the newer railmap that wrote it", s.path, have, schemaVersion)
-		}
-		return nil
+		return meta.Put(headKey, head{schema: schemaVersion, revision: 1, nextToken: 1}.encode())
 	})
 }
 
-func number(b []byte) uint64 {
-	if len(b) != 8 {
-		return 0
-	}
-	return binary.BigEndian.Uint64(b)
-}
-
-func bytes8(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
-
-func readBolt(tx *bolt.Tx) (Snapshot, error) {
-	var snap Snapshot
-	meta, leases := tx.Bucket(metaBucket), tx.Bucket(leasesBucket)
-	if meta == nil || leases == nil {
-		return snap, nil // created by an interrupted first start
-	}
-	snap.Revision, snap.NextToken = int64(number(meta.Get(revisionKey))), number(meta.Get(tokenKey))
-	err := leases.ForEach(func(k, v []byte) error {
-		l, err := decode(string(k), v)
-		if err == nil {
-			snap.Leases = append(snap.Leases, l)
+// head reads the head record; the zero head when the file is new.
+func (s *BoltStore) head() (h head, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		if meta := tx.Bucket(metaBucket); meta != nil {
+			h, err = decodeHead(meta.Get(headKey))
 		}
 		return err
 	})
-	return snap, err
+	return h, err
 }
 
 // Load reads all leases.
-func (s *BoltStore) Load(context.Context) (snap Snapshot, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
-		snap, err = readBolt(tx)
-		return err
+func (s *BoltStore) Load(context.Context) (Snapshot, error) {
+	var snap Snapshot
+	err := s.db.View(func(tx *bolt.Tx) error {
+		h, err := decodeHead(tx.Bucket(metaBucket).Get(headKey))
+		if err != nil {
+			return err
+		}
+		snap.Revision, snap.NextToken = int64(h.revision), h.nextToken
+		return tx.Bucket(leasesBucket).ForEach(func(k, v []byte) error {
+			l, err := decode(string(k), v)
+			if err == nil {
+				snap.Leases = append(snap.Leases, l)
+			}
+			return err
+		})
 	})
 	return snap, err
 }
@@ -162,7 +190,11 @@ func (s *BoltStore) Commit(_ context.Context, base int64, b Batch) (int64, error
 	next := base + 1
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		meta, leases := tx.Bucket(metaBucket), tx.Bucket(leasesBucket)
-		if int64(number(meta.Get(revisionKey))) != base {
+		h, err := decodeHead(meta.Get(headKey))
+		if err != nil {
+			return err
+		}
+		if int64(h.revision) != base {
 			return ErrConflict
 		}
 		for _, l := range b.Put {
@@ -170,16 +202,23 @@ func (s *BoltStore) Commit(_ context.Context, base int64, b Batch) (int64, error
 			if err != nil {
 				return err
 			}
+			if leases.Get([]byte(l.ID)) == nil {
+				h.count++
+			}
 			if err := leases.Put([]byte(l.ID), data); err != nil {
 				return err
 			}
 		}
 		for _, id := range b.Delete {
+			if leases.Get([]byte(id)) != nil {
+				h.count--
+			}
 			if err := leases.Delete([]byte(id)); err != nil {
 				return err
 			}
 		}
-		return errors.Join(meta.Put(revisionKey, bytes8(uint64(next))), meta.Put(tokenKey, bytes8(b.NextToken)))
+		h.revision, h.nextToken = uint64(next), b.NextToken
+		return meta.Put(headKey, h.encode())
 	})
 	if err != nil {
 		return 0, err
@@ -215,25 +254,11 @@ func CheckFile(path string) (int, error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, err
 	}
-	if err := verifyFile(path); err != nil {
-		return 0, fmt.Errorf("ledger %s: %w", path, err)
-	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: time.Second})
+	n, err := verifyFile(path)
 	if err != nil {
 		return 0, fmt.Errorf("ledger %s: %w", path, err)
 	}
-	s := &BoltStore{db: db, path: path}
-	defer s.Close()
-	snap, err := s.Load(context.Background())
-	if err != nil {
-		return 0, fmt.Errorf("ledger %s: %w", path, err)
-	}
-	state := newState()
-	for _, l := range snap.Leases {
-		state.apply(change{nil, l})
-	}
-	state.nextToken = max(state.nextToken, snap.NextToken)
-	return len(snap.Leases), state.check()
+	return n, nil
 }
 
 // RestoreFile puts a checked backup in the place of the ledger's file: written beside it, synced, renamed. The old file stays

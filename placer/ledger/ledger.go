@@ -290,6 +290,9 @@ func (l *Ledger) expire(tx *Tx) {
 
 // untilNext is the time to the next deadline, at least a millisecond, at most a minute.
 func (l *Ledger) untilNext() time.Duration {
+	if l.stale {
+		return 50 * time.Millisecond // readers see an old state: read the store again soon
+	}
 	wait := time.Minute
 	for _, d := range []*deadlines{l.deadline, l.forget} {
 		if at, ok := d.next(); ok {
