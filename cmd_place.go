@@ -21,6 +21,7 @@ type placeOptions struct {
 	req      placer.Request
 	message  string
 	slurm    slurmJobOptions
+	jobs     jobOptions
 	output   output
 }
 
@@ -49,7 +50,8 @@ Exit code 3: no set of nodes satisfies the request; the message says what would 
 	}
 	o.addFlags(cmd)
 	o.slurm.addFlags(cmd)
-	addOutput(cmd, &o.output, formatTable, formatWide, formatJSON, formatYAML, formatName, formatHostlist, formatAffinity, formatSbatch, formatHostfile)
+	o.jobs.addFlags(cmd)
+	addOutput(cmd, &o.output, append([]string{formatTable, formatWide, formatJSON, formatYAML, formatName, formatHostlist, formatSbatch, formatHostfile}, jobFormats()...)...)
 	return cmd
 }
 
@@ -94,6 +96,7 @@ func (o *placeOptions) run(_ context.Context, cmd *cobra.Command, e *env) error 
 		return placeError(err)
 	}
 	p.ToolVersion = toolVersion()
+	o.jobs.tasks = o.slurm.tasks
 	return o.print(e, topo, p)
 }
 

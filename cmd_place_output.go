@@ -6,17 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/railmap/railmap/exporters/kubernetes"
 	"github.com/railmap/railmap/placer"
 	"github.com/railmap/railmap/topology"
 )
 
-// Formats of a placement besides the usual ones: the "affinity:" fragment of a pod template, and the options of sbatch, srun
-// and salloc that ask for exactly these nodes.
-const (
-	formatAffinity = "affinity"
-	formatSbatch   = "sbatch"
-)
+// formatSbatch is the options of sbatch, srun and salloc that ask for exactly these nodes.
+const formatSbatch = "sbatch"
 
 // print writes a placement in the chosen format.
 func (o *placeOptions) print(e *env, t *topology.Topology, p *placer.Placement) error {
@@ -34,10 +29,10 @@ func (o *placeOptions) print(e *env, t *topology.Topology, p *placer.Placement) 
 		return o.slurm.printSbatch(e.stdout, t, p)
 	case formatHostfile:
 		return o.slurm.printHostfile(e.stdout, p)
-	case formatAffinity:
-		text, err := kubernetes.Affinity(p.Nodes, kubernetes.AffinityOptions{})
+	}
+	if text, done, err := o.jobs.text(o.output.format, t, p); done {
 		if err != nil {
-			return usagef("-o affinity: %v", err)
+			return usagef("-o %s: %w", o.output.format, err)
 		}
 		_, err = e.stdout.Write(text)
 		return err

@@ -26,7 +26,7 @@ func (s *slurmJobOptions) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.plugin, "slurm-plugin", string(slurm.TreeKind), "with -o sbatch: the topology plugin of the cluster, tree or block")
 	f.StringVar(&s.version, "slurm-version", "", "with -o sbatch: the Slurm release, for example 24.11")
-	f.IntVar(&s.tasks, "tasks-per-node", 1, "with -o hostfile: lines per node")
+	f.IntVar(&s.tasks, "tasks-per-node", 1, "with -o hostfile, rankfile, pbs and lsf: tasks of a node")
 }
 
 // printSbatch prints the options that give a job exactly the nodes of a placement.

@@ -90,7 +90,7 @@ func Queues(t *topology.Topology, o Options) ([]exporters.File, error) {
 			q := ""
 			if l.name != "" {
 				file.Queues = append(file.Queues, l.queue(side, flat.Levels, o.Previous))
-				q = queueName(side, l.name) + " "
+				q = QueueName(side, l.name) + " "
 			}
 			for _, n := range l.nodes {
 				fmt.Fprintf(&agents, "%s: clearml-agent daemon --queue %s%s%s --create-queue\n", n.Name, q, fallback, gpus(n.GPUCount))
@@ -151,7 +151,7 @@ func leavesOf(flat exporters.Flat) []leaf {
 
 // queue renders one leaf group of a side. Metadata values are strings on the wire.
 func (l leaf) queue(side string, levels []string, previous map[string]int64) Queue {
-	q := Queue{Create: QueueCreate{Name: queueName(side, l.name), Tags: []string{"railmap", "side:" + side}}}
+	q := Queue{Create: QueueCreate{Name: QueueName(side, l.name), Tags: []string{"railmap", "side:" + side}}}
 	for i, level := range levels {
 		if level == topology.DomainLevel || l.groups[i] == "" {
 			continue
@@ -201,8 +201,8 @@ func ReadShares(data []byte) (map[string]int64, error) {
 	return shares, nil
 }
 
-// queueName joins a side and a leaf group. Queue names are free text for the server; only what shells stumble over goes.
-func queueName(side, group string) string {
+// QueueName joins a side and a leaf group. Queue names are free text for the server; only what shells stumble over goes.
+func QueueName(side, group string) string {
 	return side + "-" + strings.Map(func(r rune) rune {
 		if r < 0x80 && strings.ContainsRune(nameBytes+".", r) {
 			return r

@@ -101,31 +101,6 @@ func leaseKey(lease string) (string, error) {
 	return key, nil
 }
 
-// IndexKey is the label of a pod in an indexed Job that holds its completion index (Kubernetes 1.28 and newer).
-const IndexKey = "batch.kubernetes.io/job-completion-index"
-
-// IndexSelectors gives one patch per pod index: the pod with this index goes to this node, so rank i runs on nodes[i]. A Job
-// has one template for all its pods, so whoever admits the pods (a webhook, or railmap's wrapper while they are gated) adds the
-// nodeSelector of the document whose index label the pod carries. key is the label with the index; empty = IndexKey.
-func IndexSelectors(nodes []string, key string) ([]byte, error) {
-	names, err := placementNodes(nodes)
-	if err != nil {
-		return nil, err
-	}
-	if key == "" {
-		key = IndexKey
-	}
-	if err := checkLabelKey(key); err != nil {
-		return nil, err
-	}
-	var b strings.Builder
-	for i, name := range names {
-		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Pod\nmetadata:\n  labels:\n    %s: %s\nspec:\n  nodeSelector:\n    %s: %s\n",
-			plain(key), quoted(strconv.Itoa(i)), HostnameKey, plain(name))
-	}
-	return []byte(b.String()), nil
-}
-
 // placementNodes checks the nodes of a placement and gives their Kubernetes names in the same order.
 func placementNodes(nodes []string) ([]string, error) {
 	if len(nodes) == 0 {

@@ -97,11 +97,32 @@ func TestAffinityAboveTheListLimit(t *testing.T) {
 }
 
 func TestIndexSelectors(t *testing.T) {
-	got, err := IndexSelectors([]string{"node0010", "node0002"}, "")
+	var all []byte
+	for _, w := range []Workload{IndexedJob, JobSet, PyTorchJob, StatefulSet, LeaderWorkerSet} {
+		got, err := IndexSelectors([]string{"node0010", "node0002"}, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, got...)
+	}
+	golden(t, "index.yaml", all)
+	if _, err := IndexSelectors([]string{"a"}, "cronjob"); err == nil {
+		t.Error("unknown workload: no error")
+	}
+	if _, err := IndexSelectors(nil, IndexedJob); err == nil {
+		t.Error("no nodes: no error")
+	}
+}
+
+func TestJobPatch(t *testing.T) {
+	got, err := JobPatch([]string{"node0010", "node0002"}, AffinityOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "index.yaml", got)
+	golden(t, "job-patch.yaml", got)
+	if _, err := JobPatch(nil, AffinityOptions{}); err == nil {
+		t.Error("no nodes: no error")
+	}
 }
 
 func TestAffinityRefuses(t *testing.T) {
