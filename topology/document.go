@@ -151,12 +151,7 @@ func Write(w io.Writer, doc any, f Format) error {
 		}
 		return bw.Flush()
 	}
-	enc := yaml.NewEncoder(bw)
-	enc.SetIndent(2)
-	if err := enc.Encode(doc); err != nil {
-		return err
-	}
-	if err := enc.Close(); err != nil {
+	if err := writeYAML(bw, doc); err != nil {
 		return err
 	}
 	return bw.Flush()

@@ -94,8 +94,8 @@ type FabricEnd struct {
 // FabricLink is one cable. The struct holds no pointer, so that the garbage collector passes over the 400,000 cables of a large
 // fabric: Width is in lanes (0 unknown), Speed the generation of a lane (absent when unknown or Ethernet).
 type FabricLink struct {
-	A                       FabricEnd `json:"a" yaml:"a"`
-	B                       FabricEnd `json:"b" yaml:"b"`
+	A                       FabricEnd `json:"a" yaml:"a,flow"`
+	B                       FabricEnd `json:"b" yaml:"b,flow"`
 	BandwidthBytesPerSecond float64   `json:"bandwidthBytesPerSecond,omitempty" yaml:"bandwidthBytesPerSecond,omitempty"` // nominal data rate one way; absent when unknown
 	Width                   int16     `json:"width,omitempty" yaml:"width,omitempty"`
 	Speed                   LinkSpeed `json:"speed,omitempty" yaml:"speed,omitempty"`
