@@ -90,8 +90,8 @@ func TestClusterModels(t *testing.T) {
 	}
 	want := []string{
 		"default 8xH100, 8x400G: 8 48 48 1 4 2 8 48 48 1 4 0 8 40 48 1 4 0",
-		"default 8xH100, 7x400G: 7 48 48 1 4 0 7 48 48 1 4 0 7 45 48 1 4 0",
-		"default 8xB200, 8x400G: 8 48 48 1 4 0 8 96 48 1 4 0 8 48 48 1 4 0",
+		"default 8xH100, 7x400G: 7 48 48 1 7 0 7 48 48 1 4 0 7 45 48 1 4 0",
+		"default 8xB200, 8x400G: 8 48 48 1 7 0 8 96 48 1 4 0 8 48 48 1 4 0",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
