@@ -64,11 +64,12 @@ func (o *exportOptions) deliver(e *env, target string, files []exporters.File) e
 	case o.out == "-":
 		return printFiles(e, files)
 	case o.check:
-		diff, differs, err := exporters.Check(o.out, files)
-		if err != nil || !differs {
+		drift, err := exporters.Check(o.out, files)
+		if err != nil || !drift.Differs() {
 			return err
 		}
-		fmt.Fprint(e.stdout, diff)
+		fmt.Fprint(e.stdout, drift.Diff)
+		printChanges(e, drift.Changes)
 		return withCode(exitDiffers, fmt.Errorf("%s is not what the map says: run the same command without --check to write it", o.out))
 	}
 	changes, err := exporters.Write(o.out, files, o.writeOptions(target))
@@ -86,10 +87,16 @@ func (o *exportOptions) writeOptions(target string) exporters.WriteOptions {
 	return exporters.WriteOptions{Force: o.force, Target: target, ToolVersion: toolVersion()}
 }
 
-// printChanges tells on standard error what was written.
+// printChanges tells on standard error what was written, or would be. Of many files only those that change are named.
 func printChanges(e *env, changes []exporters.Change) {
+	const few = 4
 	for _, c := range changes {
-		fmt.Fprintln(e.stderr, c)
+		if len(changes) <= few || c.Kind != exporters.Unchanged {
+			fmt.Fprintln(e.stderr, c)
+		}
+	}
+	if len(changes) > few {
+		fmt.Fprintln(e.stderr, exporters.Summary(changes))
 	}
 }
 

@@ -243,29 +243,39 @@ func TestWriteOneAtATime(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	files := []File{file("a", "one\ntwo\nthree\n", 3), file("b", "same\n", 0)}
-	text, differs, err := Check(dir, files)
-	if err != nil || !differs || !strings.Contains(text, "+two\n") {
-		t.Errorf("absent directory: %q, %v, %v", text, differs, err)
+	files := []File{file("a", "one\ntwo\nthree\n", 3), file("b", "same\n", 0), file("c", "gone\n", 0)}
+	drift, err := Check(dir, files)
+	if err != nil || !drift.Differs() || !strings.Contains(drift.Diff, "+two\n") || Summary(drift.Changes) != "3 created" {
+		t.Errorf("absent directory: %+v, %v", drift, err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("check made the directory: %v", err)
 	}
 	mustWrite(t, dir, WriteOptions{Target: "x"}, files...)
 	was := tree(t, dir)
-	if text, differs, err := Check(dir, files); text != "" || differs || err != nil {
-		t.Errorf("no change: %q, %v, %v", text, differs, err)
+	if drift, err := Check(dir, files); err != nil || drift.Differs() || Summary(drift.Changes) != "3 unchanged" {
+		t.Errorf("no change: %+v, %v", drift, err)
 	}
-	text, differs, err = Check(dir, []File{file("a", "one\n2\nthree\n", 3)})
-	want := "diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n" +
-		"diff a/b /dev/null\n--- a/b\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-same\n"
-	if err != nil || !differs {
-		t.Errorf("differs %v, err %v", differs, err)
+	drift, err = Check(dir, []File{file("a", "one\n2\nthree\n", 2), files[1]})
+	want := Drift{
+		Changes: []Change{
+			{Name: "a", Kind: Updated, NodesBefore: 3, Nodes: 2, Note: "-1 +1 lines"},
+			{Name: "b", Kind: Unchanged},
+			{Name: "c", Kind: Removed},
+		},
+		Diff: "diff a/a b/a\n--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n" +
+			"diff a/c /dev/null\n--- a/c\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-gone\n",
 	}
-	if d := cmp.Diff(want, text); d != "" {
-		t.Error(d)
+	if d := cmp.Diff(want, drift); err != nil || d != "" {
+		t.Error(err, d)
+	}
+	if got := drift.Changes[0].String(); got != "a updated: 2 nodes, 3 before (-1 +1 lines)" {
+		t.Errorf("in words: %s", got)
 	}
 	if d := cmp.Diff(was, tree(t, dir)); d != "" {
 		t.Error("check changed the directory", d)
+	}
+	if _, err := Check(dir, []File{file("../a", "", 0)}); !errors.Is(err, ErrRefused) {
+		t.Errorf("name outside: %v", err)
 	}
 }

@@ -193,8 +193,8 @@ func TestRealRollBack(t *testing.T) {
 			if _, err := Apply(t.Context(), dir, next, o); !errors.Is(err, ErrRolledBack) {
 				t.Fatalf("error %v, want rolled back", err)
 			}
-			if diff, differs, err := exporters.Check(dir, old); err != nil || differs {
-				t.Errorf("the old files are not back: %v\n%s", err, diff)
+			if drift, err := exporters.Check(dir, old); err != nil || drift.Differs() {
+				t.Errorf("the old files are not back: %v\n%s", err, drift.Diff)
 			}
 			s.stillServes(t, s.good[0].Data)
 		})
@@ -219,8 +219,8 @@ func TestRealRollBack(t *testing.T) {
 			if err != nil || !same([]Entry{{Plugin: TreeKind, Config: config}}, got) {
 				t.Errorf("the daemon does not have the old map: %v %v", got, err)
 			}
-			if diff, differs, err := exporters.Check(s.work, s.good); err != nil || differs {
-				t.Errorf("the old files are not back: %v\n%s", err, diff)
+			if drift, err := exporters.Check(s.work, s.good); err != nil || drift.Differs() {
+				t.Errorf("the old files are not back: %v\n%s", err, drift.Diff)
 			}
 		})
 	}
