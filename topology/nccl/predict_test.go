@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -28,6 +29,9 @@ func twoLevels(count, perLeaf int, uplink float64) *topology.Topology {
 	return t
 }
 
+// usualNode is the model of eight H100 with a NIC of 400 Gb/s each.
+var usualNode = sync.OnceValue(func() *NodeModel { return DefaultNode(NodeSpec{}) })
+
 // jobOn makes an AllReduce of 8 GiB on the nodes, in order, each with the default model.
 func jobOn(t testing.TB, top *topology.Topology, names ...string) *Job {
 	t.Helper()
@@ -35,7 +39,7 @@ func jobOn(t testing.TB, top *topology.Topology, names ...string) *Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := DefaultNode(NodeSpec{})
+	model := usualNode()
 	j := &Job{Collective: AllReduce, SizeBytes: 8 << 30, Fabric: f}
 	for _, n := range names {
 		j.Nodes = append(j.Nodes, JobNode{Name: n, Model: model, Place: f.Place(n)})

@@ -62,7 +62,12 @@ func TestSearchBadNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	seen := map[string]bool{}
 	for _, v := range rows {
+		if seen[v.BadNode] {
+			continue
+		}
+		seen[v.BadNode] = true
 		x, err := WithFault(whole, Fault(v.BadNode), faultDevice)
 		if err != nil {
 			t.Fatal(err)
