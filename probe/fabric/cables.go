@@ -141,7 +141,13 @@ func compareLinks(a, b topology.FabricLink) int {
 // counterpart finds the claim of the far end that leads back here. A plug that loops a port to itself is its own counterpart.
 func (m *claims) counterpart(d int32, cl *claim) *claim {
 	run := m.run(int(cl.peer))
-	i, _ := slices.BinarySearchFunc(run, cl.peerPort, func(c claim, port uint8) int { return int(c.port) - int(port) })
+	if len(run) == 0 {
+		return nil
+	}
+	i := int(cl.peerPort) - int(run[0].port) // where it stands when no port is empty
+	if m.busy || i < 0 || i >= len(run) || run[i].port != cl.peerPort {
+		i, _ = slices.BinarySearchFunc(run, cl.peerPort, func(c claim, port uint8) int { return int(c.port) - int(port) })
+	}
 	for ; i < len(run) && run[i].port == cl.peerPort; i++ {
 		if run[i].peer == d && run[i].peerPort == cl.port && run[i].dev == unused {
 			return &run[i]
