@@ -22,6 +22,7 @@ type exportPBSOptions struct {
 	pbs.Options
 	nodes string
 	vnode string
+	hook  string
 }
 
 // newExportPBSCmd writes what PBS Pro and OpenPBS read.
@@ -41,6 +42,7 @@ With --vnode it writes the vnode file of one node instead, for pbs_mom -s insert
 	f.StringVar(&o.nodes, "nodes", "", "hostlist of the nodes that the server knows (default: the nodes of the map)")
 	f.BoolVar(&o.NeverSpan, "never-span", false, "hold back jobs that fit in no placement set")
 	f.StringVar(&o.vnode, "vnode", "", "write the vnode file of this node")
+	f.StringVar(&o.hook, "hook", "", "write also a MOM hook that publishes measured values from this feature file on the host")
 	o.addFlags(c)
 	return c
 }
@@ -60,9 +62,14 @@ func (o *exportPBSOptions) run(e *env) error {
 		if err != nil {
 			return withCode(exitUsage, err)
 		}
-		return o.deliver(e, "pbs", files)
+		return o.deliver(e, "pbs-vnode", files)
 	}
 	files, err := renderPBS(e, t, o.out, o.Options)
+	if err == nil && o.hook != "" {
+		var hook []exporters.File
+		hook, err = pbs.Hook(o.hook)
+		files = append(files, hook...)
+	}
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
@@ -84,6 +91,7 @@ func renderPBS(e *env, t *topology.Topology, dir string, o pbs.Options) ([]expor
 // newExportLSFCmd writes what LSF reads.
 func newExportLSFCmd(e *env) *cobra.Command {
 	var o exportOptions
+	var elim string
 	c := &cobra.Command{
 		Use:   "lsf",
 		Short: "Write compute units for LSF",
@@ -96,12 +104,18 @@ badmin ckconfig, load with badmin reconfig.`,
 				return err
 			}
 			files, err := lsf.Export(t)
+			if err == nil && elim != "" {
+				var scripts []exporters.File
+				scripts, err = lsf.Scripts(elim)
+				files = append(files, scripts...)
+			}
 			if err != nil {
 				return withCode(exitUsage, err)
 			}
 			return o.deliver(e, "lsf", files)
 		},
 	}
+	c.Flags().StringVar(&elim, "scripts", "", "write also an elim that reports measured values from this feature file on the host, and an esub that keeps jobs in compute units")
 	o.addFlags(c)
 	return c
 }

@@ -137,7 +137,11 @@ func newExportNFDCmd(e *env) *cobra.Command {
 		Long: `Nfd writes one NodeFeature object per node; nfd-master turns them into labels. With --node it writes the feature file of
 that node instead, for /etc/kubernetes/node-feature-discovery/features.d, which needs no right on the API server.`,
 		RunE: func(*cobra.Command, []string) error {
-			return o.run(e, "nfd", func(t *topology.Topology) ([]exporters.File, error) { return o.renderNFD(e, t) })
+			target := "nfd"
+			if o.node != "" {
+				target = "nfd-node" // one folder may hold both: they do not replace each other
+			}
+			return o.run(e, target, func(t *topology.Topology) ([]exporters.File, error) { return o.renderNFD(e, t) })
 		},
 	}
 	o.addPreset(c)

@@ -208,3 +208,5 @@ func BenchmarkLint(b *testing.B) {
 		}
 	}
 }
+
+func file(name, text string) exporters.File { return exporters.File{Name: name, Data: []byte(text)} }
