@@ -91,6 +91,9 @@ func (t *Tx) End(names ...string) error {
 	return t.cross(names, -1)
 }
 
+// Cross adds delta rings over these nodes to the uplinks that they cross, and changes no node. Start and End do it themselves.
+func (t *Tx) Cross(delta int, names ...string) error { return t.cross(names, int32(delta)) }
+
 func (t *Tx) cross(names []string, delta int32) error {
 	at, err := t.d.c.names.positions("nodes", names)
 	if err != nil {
