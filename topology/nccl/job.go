@@ -21,7 +21,8 @@ type NodeModel struct {
 	Channels []Channel `json:"-"`
 	// SKU names the kind of machine in calibration files ("H100", "p5.48xlarge"); empty = never corrected.
 	SKU string `json:"sku,omitempty"`
-	// Fused is the model of so many such nodes in one NVLink domain, which NCCL treats as one node; nil = they stay apart.
+	// Fused is the model of so many such nodes in one NVLink domain, which NCCL treats as one node; nil = they stay apart. It
+	// returns nil when it cannot tell, and must be safe for use by many goroutines.
 	Fused func(nodes int) *NodeModel `json:"-"`
 }
 
@@ -90,7 +91,9 @@ func (j *Job) units() []unit {
 			u.model = u.model.Without
 		}
 		if u.hosts > 1 && u.model.Fused != nil {
-			u.model = u.model.Fused(int(u.hosts))
+			if fused := u.model.Fused(int(u.hosts)); fused != nil {
+				u.model = fused
+			}
 		}
 	}
 	return out

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/railmap/railmap/topology"
 )
@@ -18,8 +17,7 @@ type Cluster struct {
 	known  map[string]*NodeModel
 	usual  NodeSpec // of nodes about which nothing is known
 
-	mu     sync.Mutex
-	models map[NodeSpec]*NodeModel
+	outlines Outlines
 }
 
 // ClusterOptions change how a cluster is read. The zero value is right.
@@ -34,7 +32,7 @@ func NewCluster(t *topology.Topology, o ClusterOptions) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{fabric: f, nodes: t.Nodes, known: o.Known, usual: o.Usual, models: make(map[NodeSpec]*NodeModel)}, nil
+	return &Cluster{fabric: f, nodes: t.Nodes, known: o.Known, usual: o.Usual}, nil
 }
 
 // Fabric is the network part.
@@ -46,15 +44,7 @@ func (c *Cluster) Model(place int32, gpus int) *NodeModel {
 	if m := c.known[n.Name]; m != nil && (gpus == 0 || gpus == m.GPUs) {
 		return m
 	}
-	spec := c.spec(n, gpus)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, ok := c.models[spec]
-	if !ok {
-		m = DefaultNode(spec)
-		c.models[spec] = m
-	}
-	return m
+	return c.outlines.Get(c.spec(n, gpus))
 }
 
 // spec is the outline of a node: the compute NICs that are there, and which of them are slower than the fastest.

@@ -69,11 +69,11 @@ func DefaultNode(spec NodeSpec) *NodeModel {
 	m.SKU = t.word
 	m.Fused = nil
 	if strings.HasPrefix(t.word, "GB") {
-		m.Fused = func(n int) *NodeModel {
+		m.Fused = once(func(n int) *NodeModel {
 			s := spec
-			s.GPUs, s.NICs = s.GPUs*n, s.NICs*n
+			s.GPUs, s.NICs, s.SlowNICs = s.GPUs*n, s.NICs*n, s.SlowNICs*n
 			return DefaultNode(s)
-		}
+		})
 	}
 	m.leaveOut(spec)
 	return m

@@ -129,6 +129,7 @@ func (m *Models) Get(name string, x *XML) (*NodeModel, error) {
 	if err != nil {
 		return nil, err
 	}
+	made.Fused = fuser(made, x, m.Options)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {
@@ -139,4 +140,61 @@ func (m *Models) Get(name string, x *XML) (*NodeModel, error) {
 	}
 	m.known[digest] = made
 	return made, nil
+}
+
+// Outlines keeps one NodeModel per outline. It is safe for use by many goroutines; the zero value is ready.
+type Outlines struct {
+	mu    sync.Mutex
+	known map[NodeSpec]*NodeModel
+}
+
+// Get returns DefaultNode(spec), made once. Others wait while a new outline is searched.
+func (o *Outlines) Get(spec NodeSpec) *NodeModel {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m, ok := o.known[spec]
+	if !ok {
+		if o.known == nil {
+			o.known = make(map[NodeSpec]*NodeModel)
+		}
+		m = DefaultNode(spec)
+		o.known[spec] = m
+	}
+	return m
+}
+
+// fuser searches NVLink domains of so many hosts like x: 72 GPUs take a good part of a second.
+func fuser(one *NodeModel, x *XML, o Options) func(int) *NodeModel {
+	return once(func(n int) *NodeModel {
+		hosts := make([]*XML, n)
+		for i := range hosts {
+			hosts[i] = x
+		}
+		all, err := Fuse(hosts...)
+		if err != nil {
+			return nil
+		}
+		m, err := NewNodeModel(fmt.Sprintf("%d x %s", n, one.Name), all, o)
+		if err != nil {
+			return nil
+		}
+		m.SKU = one.SKU
+		return m
+	})
+}
+
+// once makes each size once, for many goroutines; nil stays nil.
+func once(build func(int) *NodeModel) func(int) *NodeModel {
+	var mu sync.Mutex
+	known := make(map[int]*NodeModel)
+	return func(n int) *NodeModel {
+		mu.Lock()
+		defer mu.Unlock()
+		m, ok := known[n]
+		if !ok {
+			m = build(n)
+			known[n] = m
+		}
+		return m
+	}
 }

@@ -34,3 +34,31 @@ func TestModels(t *testing.T) {
 		t.Errorf("bound by %+v, want node b and its NIC", p.Binding)
 	}
 }
+
+// TestModelsFused: the hosts of an NVLink domain are searched as one node.
+func TestModelsFused(t *testing.T) {
+	x, err := Fill(corpusXML(t, "gen-gb8.xml"), FillOptions{SM: 100, NVLinks: 18, SpeedMbps: 400000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m Models
+	one, err := m.Get("gb8", x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		hosts         int
+		alone, joined string
+	}{
+		{2, "16 45 45 1 4 0 16 45 45 1 4 0 16 40 80 1 4 0", "16 48 48 1 4 2 16 48 48 1 4 0 16 42 48 1 4 0"},
+		{9, "16 45 45 1 4 0 16 45 45 1 4 0 32 20 40 1 4 0", "16 45.1 45.1 1 7 0 16 45.1 45.1 1 4 0 32 20 40 1 4 0"},
+	} {
+		m := one.Fused(tc.hosts)
+		if m == nil || m != one.Fused(tc.hosts) || m.GPUs != 8*tc.hosts {
+			t.Fatalf("%d hosts: %+v; must be searched once", tc.hosts, m)
+		}
+		if m.Alone.Tuple() != tc.alone || m.Joined.Tuple() != tc.joined {
+			t.Errorf("%d hosts: %s and %s", tc.hosts, m.Alone.Tuple(), m.Joined.Tuple())
+		}
+	}
+}

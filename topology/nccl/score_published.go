@@ -73,7 +73,7 @@ var machineFacts = []machineFact{
 //   - EFA machines show one fused NIC a GPU to NCCL, whatever number of cards they have (aws-ofi-nccl groups them).
 //   - "+SHARP" results ran with CollNet.
 //   - machineFacts, when facts is true.
-func PredictPublished(p Published, facts bool) PublishedError {
+func PredictPublished(p Published, facts bool, models *Outlines) PublishedError {
 	e := PublishedError{Published: p}
 	if e.Skipped = p.notModelled(); e.Skipped != "" {
 		return e
@@ -95,7 +95,7 @@ func PredictPublished(p Published, facts bool) PublishedError {
 	if nics == p.GPUsPerNode || nics == 0 {
 		nics = perNode // one beside each GPU in use
 	}
-	model := DefaultNode(NodeSpec{GPUModel: p.GPU, GPUs: perNode, NICs: nics, NICBytesPerSecond: gbps * 1e9 / 8})
+	model := models.Get(NodeSpec{GPUModel: p.GPU, GPUs: perNode, NICs: nics, NICBytesPerSecond: gbps * 1e9 / 8})
 	job := Job{Version: version, Collective: p.Collective, SizeBytes: p.SizeBytes, CollNet: strings.Contains(p.Fabric, "SHARP")}
 	for range p.Nodes {
 		job.Nodes = append(job.Nodes, JobNode{Model: model, Place: NoPlace})
@@ -189,6 +189,7 @@ const largeMessage = 1 << 30
 // ScorePublished predicts all rows and sums up.
 func ScorePublished(rows []Published) PublishedScore {
 	s := PublishedScore{Rows: len(rows)}
+	var models Outlines
 	skipped := make(map[string]int)
 	type key struct {
 		nodes string
@@ -198,7 +199,7 @@ func ScorePublished(rows []Published) PublishedScore {
 	var ring, plainRing []float64
 	groups := make(map[string][]float64)
 	for _, row := range rows {
-		e := PredictPublished(row, false)
+		e := PredictPublished(row, false, &models)
 		if e.Skipped != "" {
 			skipped[e.Skipped]++
 			continue
@@ -210,7 +211,7 @@ func ScorePublished(rows []Published) PublishedScore {
 		ratios[k] = append(ratios[k], e.Ratio)
 		if row.SizeBytes >= largeMessage && e.Algorithm == Ring {
 			plainRing = append(plainRing, e.Ratio)
-			e = PredictPublished(row, true)
+			e = PredictPublished(row, true, &models)
 			ring = append(ring, e.Ratio)
 			group := fmt.Sprintf("%s, %d nodes, %d GPUs, %s", row.System, row.Nodes, row.GPUs, row.Collective)
 			groups[group] = append(groups[group], e.Ratio)

@@ -1,9 +1,14 @@
 package nccl
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "rewrite the table of README.md")
 
 // TestPublished holds the plain model against results that others published: Ring at 1 GiB and more, and the errors that
 // predictions state. The README shows the same table.
@@ -65,4 +70,46 @@ func FuzzReadPublished(f *testing.F) {
 		}
 		ScorePublished(rows)
 	})
+}
+
+// TestReadmeTable keeps the table of the README equal to what the data say.
+func TestReadmeTable(t *testing.T) {
+	rows, err := ReadPublished(corpus(t, "published.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := ScorePublished(rows)
+	var b strings.Builder
+	b.WriteString("| size | nodes | rows | ratio p10 | ratio median | ratio p90 | error median | error p90 |\n|---|---|---|---|---|---|---|---|\n")
+	for _, c := range append(s.Classes, s.LargeRing, s.LargeRingGroups, s.LargeRingWithoutFacts) {
+		fmt.Fprintf(&b, "| %s | %s | %d | %.2f | %.2f | %.2f | %.1f %% | %.1f %% |\n", c.SizeClass, c.Nodes, c.Rows, c.P10Ratio, c.MedianRatio, c.P90Ratio,
+			100*c.MedianError, 100*c.P90Error)
+	}
+	fmt.Fprintf(&b, "\n%d of %d rows are modelled. Left out:", s.Modelled, s.Rows)
+	for i, r := range s.Skipped {
+		if i > 0 {
+			b.WriteString(";")
+		}
+		fmt.Fprintf(&b, " %d %s", r.Rows, r.Reason)
+	}
+	b.WriteString(".\n")
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(page), "<!-- published -->\n")
+	_, tail, ok2 := strings.Cut(rest, "<!-- /published -->")
+	if !ok || !ok2 {
+		t.Fatal("README.md must have the marks <!-- published --> and <!-- /published -->")
+	}
+	want := head + "<!-- published -->\n" + b.String() + "<!-- /published -->" + tail
+	if *update {
+		if err := os.WriteFile("README.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want != string(page) {
+		t.Error("README.md: the table differs from the data; go test -run TestReadmeTable -update . writes it")
+	}
 }
