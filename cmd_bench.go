@@ -8,6 +8,7 @@ func newBenchCmd(e *env) *cobra.Command {
 		newBenchFabricCmd(e),
 		newBenchNCCLCmd(e),
 		newBenchQualityCmd(e),
+		newBenchReplayCmd(e),
 		newBenchLatencyCmd(e),
 		newBenchStatesCmd(e),
 	)

@@ -101,7 +101,6 @@ type railmap struct {
 	req    placer.Request
 	names  []string
 	index  map[string]int
-	err    error
 }
 
 func newRailmap(l *Load, cluster *placer.Cluster, tolerance float64) (*railmap, error) {
@@ -132,18 +131,27 @@ func (r *railmap) Choose(l *Load, k int) []int {
 	if err != nil {
 		return nil
 	}
-	set := make([]int, k)
+	return r.positions(p)
+}
+
+func (r *railmap) positions(p *placer.Placement) []int {
+	set := make([]int, len(p.Nodes))
 	for i, n := range p.Nodes {
 		set[i] = r.index[n]
 	}
 	return set
 }
 
-func (r *railmap) Changed(set []int, started bool) {
+func (r *railmap) nameList(set []int) []string {
 	names := make([]string, len(set))
 	for i, v := range set {
 		names[i] = r.names[v]
 	}
+	return names
+}
+
+func (r *railmap) Changed(set []int, started bool) {
+	names := r.nameList(set)
 	err := r.engine.Update(func(tx *placer.Tx) error {
 		if started {
 			return tx.Start(names...)

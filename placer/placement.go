@@ -20,6 +20,8 @@ type Placement struct {
 	Reasons      []string      `json:"reasons" yaml:"reasons"`
 	Levels       []LevelReport `json:"levels,omitempty" yaml:"levels,omitempty"` // per level, lowest first: what was to be had there
 	Alternatives []Alternative `json:"alternatives,omitempty" yaml:"alternatives,omitempty"`
+	// Wait is present when the gang had better wait than start on these nodes now.
+	Wait *Wait `json:"wait,omitempty" yaml:"wait,omitempty"`
 	// LowerBound is true where a group below a faster one (a sick leaf switch) makes the closed form a safe lower bound of
 	// the optimum instead of the optimum itself.
 	LowerBound bool `json:"lowerBound,omitempty" yaml:"lowerBound,omitempty"`

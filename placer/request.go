@@ -43,6 +43,10 @@ type Request struct {
 	Tolerance float64 `json:"tolerance,omitempty" yaml:"tolerance,omitempty"`
 	// SegmentNodes is the size of groups (DP groups, Slurm --segment) that must each stay in one leaf group; it divides nodes.
 	SegmentNodes int `json:"segmentNodes,omitempty" yaml:"segmentNodes,omitempty"`
+	// DurationSeconds is the run time at ideal bandwidth and CommunicationFraction the share of it that is communication
+	// (absent = 0.3); with them the answer can be to wait.
+	DurationSeconds       float64 `json:"durationSeconds,omitempty" yaml:"durationSeconds,omitempty"`
+	CommunicationFraction float64 `json:"communicationFraction,omitempty" yaml:"communicationFraction,omitempty"`
 	// Brief leaves out what takes longer than the choice itself: levels, alternatives and most reasons.
 	Brief bool `json:"brief,omitempty" yaml:"brief,omitempty"`
 }
@@ -83,7 +87,11 @@ func (r *Request) Validate() error {
 	default:
 		bad("collective is %q: must be ring, all-to-all, tree or mixed", r.Collective)
 	}
-	errs = append(errs, r.Weights.validate(r.Collective), checkShare("minimumShare", r.MinimumShare), checkShare("tolerance", r.Tolerance))
+	errs = append(errs, r.Weights.validate(r.Collective), checkShare("minimumShare", r.MinimumShare), checkShare("tolerance", r.Tolerance),
+		checkShare("communicationFraction", r.CommunicationFraction))
+	if math.IsNaN(r.DurationSeconds) || r.DurationSeconds < 0 || r.DurationSeconds > 1e9 {
+		bad("durationSeconds is %v: must be between 0 and 1e9", r.DurationSeconds)
+	}
 	if k := r.size(); r.SegmentNodes < 0 || r.SegmentNodes > 0 && k > 0 && k%r.SegmentNodes != 0 {
 		bad("segmentNodes is %d: must divide nodes, %d", r.SegmentNodes, k)
 	}
