@@ -120,11 +120,7 @@ func TestIndexAgainstExact(t *testing.T) {
 		if err != nil {
 			return
 		}
-		step := .03 // buckets are 0.5 % wide above 0.8, 2.5 % below
-		if want.Share >= .8 {
-			step = .005
-		}
-		if len(got.Nodes) != k || got.Share > want.Share+exact || got.Share < (want.Share-step)*(1-r.Tolerance)-exact && want.Share > .06 {
+		if len(got.Nodes) != k || got.Share > want.Share+exact || got.Share < (want.Share-.005)*(1-r.Tolerance)-exact {
 			rt.Fatalf("index share %v, exact %v, tolerance %v", got.Share, want.Share, r.Tolerance)
 		}
 	})

@@ -52,8 +52,8 @@ func (x *indexView) levelBest(l int32, k int, known float64, mask int32) float64
 	return known
 }
 
-// solveIndex answers a ring request from the index; ok is false when it needs the exact way: no tolerance, segments, or
-// node kinds that the index does not tell apart.
+// solveIndex answers a ring request from the index; ok is false when it needs the exact way: no tolerance, segments, node
+// kinds that the index does not tell apart, or no better answer than where its buckets are wide.
 func (p *problem) solveIndex(r *Request) (*choice, bool) {
 	x, ok := p.indexView(r)
 	if !ok {
@@ -65,6 +65,9 @@ func (p *problem) solveIndex(r *Request) (*choice, bool) {
 	}
 	if math.IsInf(best, -1) {
 		return nil, false // the exact way finds out why
+	}
+	if p.k > 1 && best < fineShare {
+		return nil, false
 	}
 	t := best * (1 - r.Tolerance)
 	for int(x.q)+1 < len(p.c.edges) && p.c.edges[x.q] < t {
@@ -83,6 +86,9 @@ func (p *problem) solveIndex(r *Request) (*choice, bool) {
 	out.share, out.binding = p.s.evaluateSorted(out.order)
 	return out, true
 }
+
+// fineShare is where buckets become wide: a gang that cannot do better is placed the exact way.
+const fineShare = .8
 
 // minimumTolerance is the least tolerance that the index can honour: below it buckets are too wide.
 const minimumTolerance = .01
