@@ -31,7 +31,7 @@ func TestReadForms(t *testing.T) {
 				t.Errorf("%s, %s (-want +got):\n%s", name, form, diff)
 			}
 		}
-		if _, err := Read(strings.NewReader(packed.String()[:packed.Len()/2]), "cut.gz"); err == nil || !strings.HasPrefix(err.Error(), "cut.gz") && !strings.Contains(err.Error(), "cut.gz") {
+		if _, err := Read(strings.NewReader(packed.String()[:packed.Len()/2]), "cut.gz"); err == nil || !strings.Contains(err.Error(), "cut.gz") {
 			t.Errorf("%s, half a gzip file: error %v", name, err)
 		}
 	}
