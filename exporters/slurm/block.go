@@ -60,7 +60,7 @@ func (p *projection) blockConfig(o Options) Config {
 	for _, k := range levels {
 		if o.Version.mayBeBefore(v2405) && !o.Version.IsZero() {
 			c.BlockLevels = append(c.BlockLevels, k)
-		} else if base<<k <= c.nodeCount() {
+		} else {
 			c.BlockSizes = append(c.BlockSizes, base<<k)
 		}
 	}

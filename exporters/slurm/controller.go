@@ -140,8 +140,9 @@ func (c *controller) ask(ctx context.Context, args ...string) (string, error) {
 	}
 }
 
-// noise are lines about missing state files and the optional MPI plugin, which have nothing to do with the topology.
-var noise = regexp.MustCompile(`Could not open (job|reservation|trigger|node|part) state file|NOTE: Trying backup state save file|mpi/pmix|MPI: Cannot create context`)
+// noise are lines about missing state files, the optional MPI plugin and a busy machine, which have nothing to do with the
+// topology.
+var noise = regexp.MustCompile(`Could not open (job|reservation|trigger|node|part) state file|NOTE: Trying backup state save file|mpi/pmix|MPI: Cannot create context|High latency for [0-9]+ calls to gettimeofday`)
 
 // complaint matches the lines in which a controller complains.
 var complaint = regexp.MustCompile(`(?i)error|warning|fatal`)

@@ -38,7 +38,7 @@ func lintSizes(rep *exporters.Problems, c Config, o LintOptions) {
 		smallerThan(rep, c.Blocks, len(c.Blocks[0].Nodes), o.Version)
 		return
 	}
-	base, total := c.BlockSizes[0], c.nodeCount()
+	base := c.BlockSizes[0]
 	last := 0
 	for _, size := range c.BlockSizes {
 		switch {
@@ -48,9 +48,9 @@ func lintSizes(rep *exporters.Problems, c Config, o LintOptions) {
 		case size%base != 0 || bits.OnesCount(uint(size/base)) != 1:
 			rep.Errorf(0, "sizes", "block size %d: must be the base %d times a power of two", size, base)
 			return
-		case size > total && size > base:
-			rep.Warnf(0, "sizes-beyond", "block size %d is above the %d nodes of all blocks: it is never used", size, total)
-		case len(c.Blocks)%(size/base) != 0 && len(c.Blocks) > size/base:
+		case size/base > len(c.Blocks):
+			rep.Warnf(0, "sizes-beyond", "block size %d needs %d blocks, there are %d: it is never used", size, size/base, len(c.Blocks))
+		case len(c.Blocks)%(size/base) != 0:
 			rep.Warnf(0, "sizes-incomplete", "block size %d needs %d blocks each, and %d blocks are no multiple of that: the last ones are never joined",
 				size, size/base, len(c.Blocks))
 		}

@@ -201,6 +201,9 @@ func (p *yamlParser) mapping(n *yaml.Node, what string, member func(key string, 
 
 // each calls item for every member of a sequence. An empty one is an error: Slurm then makes up its own.
 func (p *yamlParser) each(n *yaml.Node, key string, item func(*yaml.Node)) bool {
+	if p.printed && (n.Kind == yaml.SequenceNode || n.Tag == "!!null") && len(n.Content) == 0 {
+		return true
+	}
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 		p.rep.Errorf(n.Line, "type", "%s must be a list with at least one member", key)
 		return true

@@ -152,6 +152,57 @@ func TestRealApplyDamaged(t *testing.T) {
 	}
 }
 
+// TestRealLintHolds damages good files at random: what the lint lets pass must load in every release without a word that the
+// lint did not say, and mean the same there. RAILMAP_HEAVY=1 tries 30 times as many.
+func TestRealLintHolds(t *testing.T) {
+	tries := 20
+	if os.Getenv("RAILMAP_HEAVY") != "" {
+		tries = 600
+	}
+	topo := fatTree(2, 2, 8, 2)
+	nodes := newScope(topo, nil).nodes
+	for _, r := range realSlurms(t) {
+		for _, kind := range []Kind{TreeKind, BlockKind, YAMLKind} {
+			good, _, err := Render(topo, kind, Options{Version: r.version})
+			if err != nil {
+				continue // not in this release
+			}
+			t.Run(r.release+"/"+string(kind), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(uint64(r.version.Year), 21))
+				passed := 0
+				for range tries {
+					broken := damage(rng, good[0].Data)
+					if kind == TreeKind || kind == BlockKind {
+						broken = damageLine(rng, broken)
+					}
+					said := Lint(broken, kind, LintOptions{Version: r.version, Nodes: nodes})
+					if exporters.Refused(said) {
+						continue
+					}
+					passed++
+					files := []exporters.File{{Name: good[0].Name, Data: broken}, good[1]}
+					problems, err := Verify(t.Context(), r.Install, kind, files)
+					if err != nil || exporters.Refused(problems) || len(problems) > 0 && len(said) == 0 {
+						t.Errorf("the lint says %v, Slurm %v %v of\n%s", said, problems, err, broken)
+					}
+				}
+				t.Logf("%d of %d damaged files passed the lint", passed, tries)
+			})
+		}
+	}
+}
+
+// damageLine now and then adds what people write: comments, other case, blanks, quotes, a continued line.
+func damageLine(rng *rand.Rand, data []byte) []byte {
+	edits := [][2]string{{"Nodes=", "nodes = "}, {"SwitchName", "SWITCHNAME"}, {"\n", " # x\n"}, {"\n", "\r\n"}, {" Nodes", " \\\n\tNodes"},
+		{"0001", "00001"}, {"[", "[[ "}, {"BlockSizes=", "BlockSizes=1,"}, {"Nodes=node", "Nodes=,node"}, {"]\n", "],\n"}, {"-", "-0"}}
+	e := edits[rng.IntN(len(edits))]
+	if rng.IntN(2) == 0 {
+		return data
+	}
+	return []byte(strings.Replace(string(data), e[0], e[1], 1+rng.IntN(3)))
+}
+
 // damage changes bytes, drops, repeats or swaps lines, cuts the file, or puts a word of the format somewhere.
 func damage(rng *rand.Rand, good []byte) []byte {
 	lines := strings.SplitAfter(string(good), "\n")

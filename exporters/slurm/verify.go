@@ -108,7 +108,8 @@ func loaded(kind Kind, ask func(args ...string) (string, error)) ([]Entry, error
 	return []Entry{{Plugin: kind, Config: config}}, err
 }
 
-// same compares what a file says with what a controller has. BlockLevels have no counterpart in the answer.
+// same compares what a file says with what a controller has. BlockLevels have no counterpart in the answer, and without
+// BlockSizes a controller makes its own.
 func same(want, got []Entry) bool {
 	return slices.EqualFunc(want, got, func(a, b Entry) bool {
 		return a.Name == b.Name && a.Default == b.Default && a.Plugin == b.Plugin && a.Config.equal(b.Config)
@@ -121,7 +122,12 @@ func (c Config) equal(d Config) bool {
 		return x.Name == y.Name && slices.Equal(x.Nodes, y.Nodes) && slices.Equal(x.Children, y.Children)
 	}) && slices.EqualFunc(a.Blocks, b.Blocks, func(x, y BlockLine) bool {
 		return x.Name == y.Name && slices.Equal(x.Nodes, y.Nodes)
-	}) && (len(a.BlockLevels) > 0 || slices.Equal(a.BlockSizes, b.BlockSizes))
+	}) && (len(a.BlockSizes) == 0 || slices.Equal(a.builtSizes(), b.builtSizes()))
+}
+
+// builtSizes are the block sizes for which there are enough blocks: a controller shows no others.
+func (c *Config) builtSizes() []int {
+	return slices.DeleteFunc(slices.Clone(c.BlockSizes), func(size int) bool { return size/max(1, c.BlockSizes[0]) > len(c.Blocks) })
 }
 
 // nodes lists the nodes of all leaves or blocks.
