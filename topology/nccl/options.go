@@ -18,7 +18,7 @@ type Options struct {
 	NetDevicesPolicy NetDevsPolicy // NCCL_NETDEVS_POLICY
 	NetDevicesMax    int           // the n of NCCL_NETDEVS_POLICY=MAX:n
 
-	everyWalk bool // tests: walk even where the result is known
+	everyWalk bool // tests: take no short cut, walk even where the result is known
 }
 
 // NetDevsPolicy is how many of its local NICs a GPU uses.

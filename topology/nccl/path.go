@@ -1,5 +1,7 @@
 package nccl
 
+import "slices"
+
 // computePaths finds the best routes and then applies what NCCL will not or cannot do over them: peer access through host
 // bridges, GPUDirect RDMA, relays over NVLink (PXN).
 func (s *System) computePaths() {
@@ -182,32 +184,42 @@ func (s *System) markC2C() {
 }
 
 // adaptNets changes the paths between GPUs and NICs: over a relay GPU where that is better, and through the processor where
-// GPUDirect RDMA is not possible.
+// GPUDirect RDMA is not possible. The NIC's own GPU is looked up anew whenever a change may have given it another one.
 func (s *System) adaptNets() {
 	for _, net := range s.vertices[kindNet] {
+		local, near := s.localGPU(net), s.nearest(net, kindGPU)
 		for _, gpu := range s.vertices[kindGPU] {
-			if relay := s.relay(gpu, net); relay != nil {
-				through(relay, gpu, net)
-			}
-			if gpu.paths[kindNet][net.index].kind >= PathPHB || s.gpuDirect(gpu, net, false) {
-				continue
-			}
-			if cpu := s.localCPU(gpu); cpu != nil {
-				through(cpu, net, gpu)
-				through(cpu, gpu, net)
+			relayed, diverted := s.adapt(gpu, net, local)
+			if diverted || relayed && slices.Contains(near, gpu.index) || s.options.everyWalk {
+				local, near = s.localGPU(net), s.nearest(net, kindGPU)
 			}
 		}
 	}
 }
 
-// relay returns the GPU over which gpu should send to the NIC: the NIC's own GPU, joined to gpu by NVLink, on the same host,
-// able to use GPUDirect RDMA, and wider than gpu's own path or avoiding a host bridge. Only the way out uses relays.
-func (s *System) relay(gpu, net *vertex) *vertex {
-	if s.options.NoPXN {
-		return nil
+// adapt changes the paths of one pair and tells how.
+func (s *System) adapt(gpu, net *vertex, local int) (relayed, diverted bool) {
+	if relay := s.relay(gpu, net, local); relay != nil {
+		through(relay, gpu, net)
+		relayed = true
 	}
-	local := s.localGPU(net)
-	if local < 0 || local == gpu.index {
+	if gpu.paths[kindNet][net.index].kind >= PathPHB || s.gpuDirect(gpu, net, false) {
+		return relayed, false
+	}
+	cpu := s.localCPU(gpu)
+	if cpu == nil {
+		return relayed, false
+	}
+	through(cpu, net, gpu)
+	through(cpu, gpu, net)
+	return relayed, true
+}
+
+// relay returns the GPU over which gpu should send to the NIC: the NIC's own GPU (local), joined to gpu by NVLink, on the
+// same host, able to use GPUDirect RDMA, and wider than gpu's own path or avoiding a host bridge. Only the way out uses
+// relays.
+func (s *System) relay(gpu, net *vertex, local int) *vertex {
+	if s.options.NoPXN || local < 0 || local == gpu.index {
 		return nil
 	}
 	peer := s.vertices[kindGPU][local]

@@ -229,6 +229,14 @@ func TestSystemErrors(t *testing.T) {
 			}
 		})
 	}
+	crowd := rigWith(hgx(90), func(r *rig) { r.gpus = 40 }).xml()
+	if _, err := NewSystem(crowd, Options{}); err == nil || !strings.Contains(err.Error(), "320 gpu elements") {
+		t.Errorf("320 GPUs: %v", err)
+	}
+	crowd = rigWith(hgx(90), func(r *rig) { r.gpus, r.nvlinks = 9, 0 }).xml()
+	if _, err := NewSystem(crowd, Options{}); err == nil || !strings.Contains(err.Error(), "72 GPUs without NVSwitch") {
+		t.Errorf("72 GPUs on PCIe: %v", err)
+	}
 	s := mustSystem(t, rigWith(hgx(90), func(r *rig) { r.nics = 0 }).xml(), Options{})
 	if _, err := s.Search(2); err == nil || !strings.Contains(err.Error(), "no net element") {
 		t.Errorf("two nodes without NICs: %v", err)

@@ -98,6 +98,13 @@ const (
 	searchChannels = 32 // a search finds half of them; the other half are copies
 )
 
+// Limits of this package: several times the largest machines and NVLink domains that are sold.
+const (
+	maxSearchGPUs = 288
+	maxSearchNets = 320
+	maxPlainGPUs  = 64 // without NVSwitch, where the search has to try all orders
+)
+
 // NewSystem builds the machine from a topology file, completed where it needs to be (see Fill), and computes all paths. GPUs
 // without a rank and NICs without a device number are left out, as NCCL does. It fails when no GPU is left, when a value is
 // beyond NCCL's limits, or when NVLinks lead only one way.
@@ -112,6 +119,9 @@ func NewSystem(x *XML, o Options) (*System, error) {
 	s := b.s
 	if len(s.vertices[kindGPU]) == 0 {
 		return nil, fmt.Errorf("NCCL XML: no gpu element with a rank: complete the file, for example with --fill SM=90,NVL=18,SPEED=400000")
+	}
+	if n := len(s.vertices[kindGPU]); n > maxPlainGPUs && !s.NVSwitch() {
+		return nil, fmt.Errorf("NCCL XML: %d GPUs without NVSwitch: this search takes at most %d", n, maxPlainGPUs)
 	}
 	s.computePaths()
 	s.limits()

@@ -11,6 +11,9 @@ type systemBuilder struct {
 }
 
 func (b *systemBuilder) build(x *XML) error {
+	if err := checkSize(x); err != nil {
+		return err
+	}
 	for _, e := range x.Root.Children {
 		if e.Name == "cpu" {
 			if err := b.cpu(e); err != nil {
@@ -30,6 +33,22 @@ func (b *systemBuilder) build(x *XML) error {
 		uplinkLast(c, nil)
 	}
 	return b.finish()
+}
+
+// checkSize refuses documents that are beyond NCCL's limits, or whose search would take minutes, before anything is built.
+func checkSize(x *XML) error {
+	count := map[string]int{}
+	x.Root.walk(func(e *Element, _ []*Element) { count[e.Name]++ })
+	for _, l := range []struct {
+		name string
+		most int
+		whom string
+	}{{"gpu", maxSearchGPUs, "this search"}, {"net", maxSearchNets, "this search"}, {"cpu", maxVertices, "NCCL"}, {"pci", 3 * maxVertices, "NCCL"}} {
+		if count[l.name] > l.most {
+			return fmt.Errorf("NCCL XML: %d %s elements: %s takes at most %d", count[l.name], l.name, l.whom, l.most)
+		}
+	}
+	return nil
 }
 
 // vertex finds or makes the vertex of that id.
