@@ -21,6 +21,7 @@ const (
 	formatPodPatch = "pod-patch"    // patch of a suspended Job
 	formatPodIndex = "pod-index"    // node selector of each pod by its index
 	formatLease    = "lease-labels" // labels that mark the nodes, for affinities of large placements
+	formatPodGroup = "podgroup"     // the object that makes the pods start together
 	formatPBS      = "pbs"          // arguments of qsub
 	formatLSF      = "lsf"          // file for bsub -hostfile
 	formatClearML  = "clearml"      // requests to a ClearML server
@@ -28,13 +29,14 @@ const (
 
 // jobFormats are the formats that jobOptions renders.
 func jobFormats() []string {
-	return []string{formatAffinity, formatPodPatch, formatPodIndex, formatLease, formatPBS, formatLSF, formatClearML, formatRankfile}
+	return []string{formatAffinity, formatPodPatch, formatPodIndex, formatPodGroup, formatLease, formatPBS, formatLSF, formatClearML, formatRankfile}
 }
 
 // jobOptions are the flags that say how a job is written for its scheduler.
 type jobOptions struct {
 	affinity kubernetes.AffinityOptions
 	workload string
+	podGroup struct{ api, name, namespace string }
 	cpus     int
 	task     string
 	queue    string
@@ -47,6 +49,9 @@ func (j *jobOptions) addFlags(c *cobra.Command) {
 	f.StringVar(&j.affinity.Lease, "lease-label", "", "with -o affinity, pod-patch and lease-labels: name of the placement in the label of its nodes (needed above 256 nodes)")
 	f.BoolVar(&j.affinity.Preferred, "preferred", false, "with -o affinity and pod-patch: a wish instead of a must")
 	f.StringVar(&j.workload, "workload", string(kubernetes.IndexedJob), "with -o pod-index: job, jobset, pytorchjob, statefulset or leaderworkerset")
+	f.StringVar(&j.podGroup.api, "podgroup-api", kubernetes.PodGroupPlugins, "with -o podgroup: this, or "+kubernetes.PodGroupUpstream)
+	f.StringVar(&j.podGroup.name, "job-name", "gang", "with -o podgroup: name of the pod group")
+	f.StringVar(&j.podGroup.namespace, "namespace", "default", "with -o podgroup: its namespace")
 	f.IntVar(&j.cpus, "cpus-per-node", 1, "with -o pbs: ncpus of a chunk")
 	f.StringVar(&j.task, "task", "", "with -o clearml: id of the task")
 	f.StringVar(&j.queue, "queue", "", "with -o clearml: queue (default: SIDE-LEAF of a placement in one leaf group, else SIDE-any)")
@@ -62,6 +67,8 @@ func (j *jobOptions) text(format string, t *topology.Topology, p *placer.Placeme
 		text, err = kubernetes.JobPatch(p.Nodes, j.affinity)
 	case formatPodIndex:
 		text, err = kubernetes.IndexSelectors(p.Nodes, kubernetes.Workload(j.workload))
+	case formatPodGroup:
+		text, err = kubernetes.PodGroup(j.podGroup.api, j.podGroup.name, j.podGroup.namespace, len(p.Nodes))
 	case formatLease:
 		text, err = kubernetes.LeaseLabels(p.Nodes, j.affinity.Lease)
 	case formatPBS:

@@ -173,3 +173,26 @@ func TestLabelValue(t *testing.T) {
 		seen[got] = tt.in
 	}
 }
+
+func TestPodGroup(t *testing.T) {
+	var all []byte
+	for _, api := range []string{PodGroupPlugins, PodGroupUpstream} {
+		got, err := PodGroup(api, "train", "default", 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(append(all, "---\n"...), got...)
+	}
+	golden(t, "podgroup.yaml", all)
+	if p := Lint(all); len(p) > 0 {
+		t.Errorf("our own lint says %v", p)
+	}
+	for _, in := range []struct {
+		api, name string
+		pods      int
+	}{{"v1", "train", 1}, {PodGroupPlugins, "Train 1", 1}, {PodGroupPlugins, "train", 0}} {
+		if _, err := PodGroup(in.api, in.name, "default", in.pods); err == nil {
+			t.Errorf("PodGroup(%v): no error", in)
+		}
+	}
+}

@@ -25,6 +25,14 @@ func objects() map[string]object {
 		}
 		return shape{fields: map[string]shape{"levels": list(level, 1, maxLevels)}, required: []string{"levels"}}
 	}
+	plugins := shape{fields: map[string]shape{"minMember": {integer: true, min: 1}, "scheduleTimeoutSeconds": {integer: true}}}
+	gang := shape{fields: map[string]shape{"minCount": {integer: true, min: 1}}, required: []string{"minCount"}}
+	upstream := shape{fields: map[string]shape{
+		"schedulingPolicy": {fields: map[string]shape{"gang": gang, "basic": {fields: map[string]shape{}}}, oneOf: []string{"gang", "basic"}},
+		"schedulingConstraints": {fields: map[string]shape{
+			"topology": list(shape{fields: map[string]shape{"key": {check: checkLabelKey}}, required: []string{"key"}}, 1, 1),
+		}},
+	}, required: []string{"schedulingPolicy"}}
 	flavor := shape{fields: map[string]shape{"nodeLabels": {labels: true, min: 1, max: 8}, "topologyName": {check: checkDNS}}}
 	return map[string]object{
 		"kueue.x-k8s.io/v1beta2 Topology":                           {topology(false), checkDNS, topologyRules},
@@ -35,6 +43,8 @@ func objects() map[string]object {
 		"topology.volcano.sh/v1alpha1 HyperNode":                    {hyperNodeShape(), checkDNS, (*linter).keepHyperNode},
 		"scheduling.koordinator.sh/v1alpha1 ClusterNetworkTopology": {koordinatorShape(), checkDefault, koordinatorRules},
 		"nfd.k8s-sigs.io/v1alpha1 NodeFeature":                      {shape{fields: map[string]shape{"labels": {labels: true}}}, checkDNS, nfdRules},
+		PodGroupPlugins + " PodGroup":                               {plugins, checkDNS, noRules},
+		PodGroupUpstream + " PodGroup":                              {upstream, checkDNS, noRules},
 		"kustomize.config.k8s.io/v1beta1 Kustomization":             {},
 	}
 }
@@ -85,6 +95,9 @@ func (l *linter) object(doc *yaml.Node, id string) {
 	l.verify(o.spec, spec, "spec")
 	o.rules(l, doc)
 }
+
+// noRules: the schema says it all.
+func noRules(*linter, *yaml.Node) {}
 
 // topologyRules: level keys differ, the host name is the last one or absent.
 func topologyRules(l *linter, doc *yaml.Node) {

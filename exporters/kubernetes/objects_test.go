@@ -179,6 +179,13 @@ func TestLintObjects(t *testing.T) {
 		}
 		render[r.name] = string(files[0].Data)
 	}
+	for name, api := range map[string]string{"plugins": PodGroupPlugins, "upstream": PodGroupUpstream} {
+		group, err := PodGroup(api, "train", "default", 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		render[name] = string(group)
+	}
 	tests := []struct{ target, old, new, want string }{
 		{"kueue", "  - nodeLabel: railmap.dev/pod\n", "  - nodeLabel: railmap.dev/core\n", "level-repeated"},
 		{"kueue", "  - nodeLabel: kubernetes.io/hostname\n", "", "level-host"},
@@ -206,6 +213,9 @@ func TestLintObjects(t *testing.T) {
 		{"volcano", "type: Node", "type: HyperNode", "hypernode-member"},
 		{"volcano", "      labelMatch:\n", "      exactMatch: {name: a}\n      labelMatch:\n", "schema"},
 		{"volcano", "        name: leaf3", "        name: leaf0", "hypernode-parents"},
+		{"plugins", "minMember: 64", "minMember: 0", "schema"},
+		{"upstream", "minCount: 64", "minCount: many", "schema"},
+		{"upstream", "    gang:\n", "    basic: {}\n    gang:\n", "schema"},
 		{"nfd", "nfd.node.kubernetes.io/node-name: \"node0000\"", "a: b", "schema"},
 		{"nfd", "    railmap.dev/leaf: \"leaf0\"\n", "    railmap.dev/leaf: leaf 0\n", "schema"},
 	}
