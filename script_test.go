@@ -25,7 +25,12 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
 			demo, err := filepath.Abs("testdata/demo")
+			if err != nil {
+				return err
+			}
 			e.Setenv("DEMO", demo)
+			deploy, err := filepath.Abs("deploy")
+			e.Setenv("DEPLOY", deploy)
 			return err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
