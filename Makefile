@@ -4,7 +4,7 @@ ARGS ?=
 # go-nvml binds calls that NVIDIA deprecates; the warnings say nothing about this program.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: build demo test check bench clean
+.PHONY: build demo test check bench clean fake-gpu
 
 build: bin/railmap
 
@@ -31,6 +31,11 @@ check:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# A shell on a node that does not exist (h100x8, a100x4pcie, gb200x4): its tree is $$FAKE_ROOT, its GPU driver $$FAKE_DRIVER.
+MACHINE ?= h100x8
+fake-gpu: build
+	PATH="$(CURDIR)/bin:$$PATH" $(GO) run ./probe/fakenode/shell $(MACHINE)
 
 clean:
 	rm -rf bin demo-out

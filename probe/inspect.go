@@ -17,6 +17,7 @@ func inspect(r *topology.NodeReport) []topology.Finding {
 	out = append(out, inspectNUMA(r)...)
 	out = append(out, inspectPorts(r)...)
 	out = append(out, inspectRails(r)...)
+	out = append(out, inspectGPUDirect(r)...)
 	out = append(out, inspectGPUs(r)...)
 	return out
 }
@@ -223,12 +224,36 @@ func inspectGPUs(r *topology.NodeReport) []topology.Finding {
 			add("gpu-throttled", topology.Warning, "clocks are lowered: "+strings.Join(reasons, ", "), "check cooling and power supply")
 		}
 		for _, l := range g.NVLinks {
+			if n := nvlinkErrors(l); n >= maxNVLinkErrors {
+				add("nvlink-errors", topology.Warning, fmt.Sprintf("NVLink %d counts %d errors", l.Link, n), "reseat the module; replace it when the errors go on")
+			}
 			if !l.Active {
 				add("nvlink-down", topology.Error, fmt.Sprintf("NVLink %d is down", l.Link), "check the fabric manager; reset the GPUs; reseat the module")
 			}
 		}
 	}
 	return out
+}
+
+// maxNVLinkErrors is the number of errors of one link from which it is suspect (the limit of Imbue's host checks).
+const maxNVLinkErrors = 5
+
+func nvlinkErrors(l topology.NVLink) uint64 {
+	var n uint64
+	for _, v := range l.Errors {
+		n += v
+	}
+	return n
+}
+
+// inspectGPUDirect speaks about NICs beside GPUs that cannot write into them.
+func inspectGPUDirect(r *topology.NodeReport) []topology.Finding {
+	if len(r.GPUs) == 0 || len(r.NICs) == 0 || r.NICs[0].GPUDirect == nil || *r.NICs[0].GPUDirect {
+		return nil
+	}
+	return []topology.Finding{{Code: "gdr-missing", Severity: topology.Warning, Subject: "driver",
+		Message: "the module for GPUDirect RDMA is not loaded: NICs reach GPU memory through the host only",
+		Remedy:  "load nvidia_peermem, or use the open driver on Linux 5.12 or newer"}}
 }
 
 // badThrottle drops the power cap: a busy GPU reaches it in normal work.

@@ -39,6 +39,7 @@ func measure(ctx context.Context, r *topology.NodeReport, o Options) error {
 		m.gpus(ctx, m.plan.gpu.Steps, m.plan.stage)
 		m.repeat(ctx)
 		m.nics(ctx)
+		m.ncclTests(ctx)
 	}
 	m.stamp()
 	m.statuses()

@@ -239,6 +239,7 @@ func TestMeasuredFaults(t *testing.T) {
 		}, []string{"copy-peer-low GPU3"}},
 		{"downtrained when awake", func(m *fakenode.Machine) { m.GPUs[4].Generation, m.GPUs[4].MaxGeneration = 3, 5 }, []string{"pcie-speed-low GPU4"}},
 		{"one nvlink down", func(m *fakenode.Machine) { m.GPUs[1].Links[7].Active = false }, []string{"nvlink-down GPU1"}},
+		{"nvlink errors", func(m *fakenode.Machine) { m.GPUs[3].Links[2].Errors = 7 }, []string{"nvlink-errors GPU3"}},
 		{"nvlinks missing", func(m *fakenode.Machine) { m.GPUs[6].Links = m.GPUs[6].Links[:12] }, []string{"nvlink-missing GPU6"}},
 		{"hot", func(m *fakenode.Machine) { m.GPUs[2].Throttle = 64 }, []string{"gpu-throttled GPU2"}},
 		{"memory row", func(m *fakenode.Machine) { m.GPUs[0].RemapFailed = true }, []string{"gpu-remap-failed GPU0"}},
@@ -258,7 +259,7 @@ func TestMeasuredFaults(t *testing.T) {
 			if diff := cmp.Diff(tc.want, slices.Compact(serious(o.report.Findings))); diff != "" {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
-			if want := map[bool]string{true: topology.VerdictWarn, false: topology.VerdictFail}[tc.name == "hot"]; o.report.Verdict != want {
+			if want := map[bool]string{true: topology.VerdictWarn, false: topology.VerdictFail}[tc.name == "hot" || tc.name == "nvlink errors"]; o.report.Verdict != want {
 				t.Errorf("verdict %s, want %s", o.report.Verdict, want)
 			}
 		})
@@ -361,6 +362,32 @@ func TestPeersDecide(t *testing.T) {
 	m.FarBandwidth *= 0.85
 	if o := (fakeRun{m: m, stages: "copy", peers: peers}).start(t); o.report.Verdict != topology.VerdictFail {
 		t.Errorf("verdict %s, want fail", o.report.Verdict)
+	}
+}
+
+// TestPlanFitsBringUp: all default stages of an 8-GPU node take at most 90 s by their own estimate.
+func TestPlanFitsBringUp(t *testing.T) {
+	r := fakeRun{m: fakenode.H100x8(), stages: "static"}.start(t).report
+	p := makePlan(r, Options{Root: "recorded", DriverDir: "driver", Stages: DefaultStages()})
+	if s := p.seconds(); s > 90 || s < 20 {
+		t.Errorf("the plan takes %.0f s", s)
+	}
+	if len(p.ports) != 9 || len(p.gpu.Steps) == 0 {
+		t.Errorf("%d ports, %d steps", len(p.ports), len(p.gpu.Steps))
+	}
+}
+
+// TestAllReducePerfIsPreferred: nccl-tests is what operators compare with, so it runs when it is installed.
+func TestAllReducePerfIsPreferred(t *testing.T) {
+	tool := "#!/bin/sh\ncat <<'EOF'\n" + ncclTestsSample + "EOF\n"
+	o := fakeRun{m: fakenode.H100x8(), stages: "nccl", tools: map[string]string{"all_reduce_perf": tool}}.start(t)
+	c := o.report.Measurements.Collective
+	if len(c) != 1 || !strings.HasPrefix(c[0].BusBandwidthBytesPerSecond.Method, "nccl-tests") || !near(c[0].BusBandwidthBytesPerSecond.Value, 460.55e9) {
+		t.Errorf("%+v, %+v", c, o.report.Stages)
+	}
+	o = fakeRun{m: fakenode.H100x8(), stages: "nccl", tools: map[string]string{"all_reduce_perf": "#!/bin/sh\necho out of luck >&2\nexit 3\n"}}.start(t)
+	if s := o.report.Stages[1]; s.Status != topology.StageFailed || !strings.Contains(s.Reason, "out of luck") {
+		t.Errorf("%+v", s)
 	}
 }
 

@@ -37,6 +37,8 @@ type plan struct {
 	gpu   cuda.Plan
 	stage []Stage // of each step of gpu
 	ports []int   // indices into NICs
+	// ncclTests is the number of GPUs that all_reduce_perf uses; 0 when libnccl is used instead, or nothing.
+	ncclTests int
 }
 
 // makePlan says what the chosen stages measure on this node. Refused GPUs are left out, with the reason.
@@ -62,7 +64,10 @@ func makePlan(r *topology.NodeReport, o Options) *plan {
 	if o.has(StageNIC) {
 		p.nics(r, o)
 	}
-	if o.has(StageNCCL) && len(gpus) >= 2 {
+	if o.has(StageNCCL) && len(gpus) >= 2 && toolPath(allReducePerf) != "" {
+		p.items = append(p.items, PlanItem{Stage: StageNCCL, What: allReducePerf + " over all GPUs", Seconds: ncclSeconds})
+		p.ncclTests = len(gpus)
+	} else if o.has(StageNCCL) && len(gpus) >= 2 {
 		p.step(StageNCCL, "all-reduce over all GPUs", ncclSeconds, cuda.Step{Kind: cuda.NCCLStep, Sizes: []int{8 << 20, 128 << 20, 1 << 30}})
 	}
 	return p

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path"
 	"slices"
@@ -115,12 +116,26 @@ func readNetwork(t *tree, o Options, r *topology.NodeReport) {
 	}
 }
 
-// gpuDirect tells whether the module for GPUDirect RDMA is loaded. Nil without a GPU driver: then nobody can know.
+// gpuDirect tells whether GPUDirect RDMA is possible: the peer memory module is loaded, or the driver is the open one on a
+// kernel that shares device memory through dma-buf (5.12). Nil without a GPU driver: then nobody can know.
 func gpuDirect(t *tree) *bool {
 	if !t.exists("sys/module/nvidia") {
 		return nil
 	}
-	return new(t.exists("sys/module/nvidia_peermem") || t.exists("sys/module/nv_peer_mem"))
+	if t.exists("sys/module/nvidia_peermem") || t.exists("sys/module/nv_peer_mem") {
+		return new(true)
+	}
+	open := strings.Contains(t.text("proc/driver/nvidia/version"), "Open Kernel Module")
+	return new(open && kernelAtLeast(t.text("proc/sys/kernel/osrelease"), 5, 12))
+}
+
+// kernelAtLeast compares a release such as "5.15.0-91-generic".
+func kernelAtLeast(release string, major, minor int) bool {
+	var a, b int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &a, &b); n != 2 {
+		return false
+	}
+	return a > major || a == major && b >= minor
 }
 
 func readGPUs(o Options, r *topology.NodeReport) {

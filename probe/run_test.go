@@ -130,6 +130,7 @@ func TestSeededFaults(t *testing.T) {
 			n.State, n.PhysState, n.Rate = "1: DOWN", "2: Polling", "2.5 Gb/sec (1X SDR)"
 		},
 			[]string{"port-polling mlx5_0/1"}},
+		{"no gpudirect", func(m *fakenode.Machine) { m.NoPeerMemory = true }, []string{"gdr-missing driver"}},
 		{"port slow", func(m *fakenode.Machine) { m.NIC("mlx5_3").Rate = "200 Gb/sec (2X NDR)" }, []string{"port-rate-low mlx5_3/1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

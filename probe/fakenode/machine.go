@@ -23,8 +23,9 @@ type Machine struct {
 	LocalLatency    float64 // seconds of one access from a GPU to its own memory
 	NCCLBandwidth   float64 // bus bandwidth that the fake libnccl keeps up, bytes per second; 0 = the library is missing
 
-	ClusterUUID string   // NVLink domain of all GPUs, 32 hexadecimal digits; "" = not supported
-	Faults      []string // lines for the fake driver: "fault CALL NTH CODE", "fault CALL NTH 0 hang", "nopeer", "nokernel", "nowait", "slow"
+	ClusterUUID  string   // NVLink domain of all GPUs, 32 hexadecimal digits; "" = not supported
+	NoPeerMemory bool     // the module for GPUDirect RDMA is not loaded
+	Faults       []string // lines for the fake driver: "fault CALL NTH CODE", "fault CALL NTH 0 hang", "nopeer", "nokernel", "nowait", "slow"
 }
 
 // Pair is a pair of GPUs with a bandwidth of its own, in both directions.

@@ -22,7 +22,9 @@ func (m *Machine) WriteTree(dir string) error {
 	}
 	if len(m.GPUs) > 0 {
 		w.file("sys/module/nvidia/version", "550.54.15")
-		w.file("sys/module/nvidia_peermem/version", "550.54.15")
+		if !m.NoPeerMemory {
+			w.file("sys/module/nvidia_peermem/version", "550.54.15")
+		}
 	}
 	return w.err
 }
