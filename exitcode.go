@@ -24,15 +24,14 @@ const (
 	exitInterrupted exitCode = 130
 )
 
-// exitCodes is the table behind "railmap help exit-codes".
-func exitCodes() []struct {
+// exitMeaning is one row of the table behind "railmap help exit-codes".
+type exitMeaning struct {
 	code          exitCode
 	name, meaning string
-} {
-	return []struct {
-		code          exitCode
-		name, meaning string
-	}{
+}
+
+func exitCodes() []exitMeaning {
+	return []exitMeaning{
 		{exitOK, "done", "the answer is on standard output"},
 		{exitFailure, "failure", "unexpected error"},
 		{exitUsage, "usage", "wrong flags, configuration or input file"},
