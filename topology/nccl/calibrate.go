@@ -141,12 +141,12 @@ func (c *Calibration) find(sku string, coll Collective, nodes int, class string)
 }
 
 // correct applies the calibration of the first node's kind; a mixed job stays as the model says.
-func (p *Prediction) correct(j *Job, units []unit) {
+func (p *Prediction) correct(j *Job, crew *crew) {
 	class := SizeClassOf(p.SizeBytes)
 	p.Correction = Correction{Used: "none", SizeClass: class, TimeFactor: 1, ExpectedErrorRatio: publishedError(p.Nodes, p.SizeBytes)}
-	sku := units[0].model.SKU
-	for i := range units {
-		if units[i].model.SKU != sku {
+	sku := crew.models[0].SKU
+	for _, m := range crew.models {
+		if m.SKU != sku {
 			return
 		}
 	}

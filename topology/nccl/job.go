@@ -53,48 +53,100 @@ type JobNode struct {
 // NoPlace marks a node that stands nowhere in the fabric.
 const NoPlace int32 = -1
 
-// unit is what NCCL counts as one node: a host, or all hosts of one NVLink domain.
+// unit is what NCCL counts as one node: a host, or all hosts of one NVLink domain. It holds no pointers: a job of a thousand
+// nodes must not cost the garbage collector.
 type unit struct {
-	model *NodeModel
+	model int32 // index in crew.models
 	first int32 // index of its first host in Job.Nodes
 	place int32 // of its first host
 	hosts int32
 	ranks int32
 }
 
-// units joins the hosts of one NVLink domain, in order of first appearance.
-func (j *Job) units() []unit {
-	out := make([]unit, 0, len(j.Nodes))
+// crew are the units of a job and the distinct models among them, by first appearance.
+type crew struct {
+	units  []unit
+	models []*NodeModel
+	index  map[*NodeModel]int32
+}
+
+// model returns the index of a model; last is the one asked for before, which nearly always is the same.
+func (c *crew) model(m *NodeModel, last int32) int32 {
+	if last < int32(len(c.models)) && c.models[last] == m {
+		return last
+	}
+	if at, ok := c.index[m]; ok {
+		return at
+	}
+	if c.index == nil {
+		c.index = make(map[*NodeModel]int32)
+	}
+	at := int32(len(c.models))
+	c.index[m] = at
+	c.models = append(c.models, m)
+	return at
+}
+
+// of returns the model of a unit.
+func (c *crew) of(i int) *NodeModel { return c.models[c.units[i].model] }
+
+// crew joins the hosts of one NVLink domain, in order of first appearance.
+func (j *Job) crew() *crew {
+	c := &crew{units: make([]unit, 0, len(j.Nodes))}
 	var byDomain map[int32]int
+	last, joined := int32(0), false
 	for i := range j.Nodes {
 		n := &j.Nodes[i]
-		domain := NoPlace
-		if n.Model.Fused != nil && j.Fabric != nil && n.Place >= 0 {
-			domain = j.Fabric.nodes[n.Place].domain
+		if at, ok := j.sameDomain(n, len(c.units), &byDomain); ok {
+			c.units[at].hosts++
+			c.units[at].ranks += int32(n.Model.GPUs)
+			joined = true
+			continue
 		}
-		if domain >= 0 {
-			if at, ok := byDomain[domain]; ok {
-				out[at].hosts++
-				out[at].ranks += int32(n.Model.GPUs)
-				continue
-			}
-			if byDomain == nil {
-				byDomain = make(map[int32]int)
-			}
-			byDomain[domain] = len(out)
+		m := n.Model
+		if j.LeaveOutSlow && m.Without != nil {
+			m = m.Without
 		}
-		out = append(out, unit{model: n.Model, first: int32(i), place: n.Place, hosts: 1, ranks: int32(n.Model.GPUs)})
+		last = c.model(m, last)
+		c.units = append(c.units, unit{model: last, first: int32(i), place: n.Place, hosts: 1, ranks: int32(n.Model.GPUs)})
 	}
-	for i := range out {
-		u := &out[i]
-		if j.LeaveOutSlow && u.model.Without != nil {
-			u.model = u.model.Without
-		}
-		if u.hosts > 1 && u.model.Fused != nil {
-			if fused := u.model.Fused(int(u.hosts)); fused != nil {
-				u.model = fused
+	if joined {
+		c.fuse()
+	}
+	return c
+}
+
+// sameDomain returns the unit of the NVLink domain that a node is in, when an earlier node opened it; else next becomes it.
+func (j *Job) sameDomain(n *JobNode, next int, byDomain *map[int32]int) (int, bool) {
+	if n.Model.Fused == nil || j.Fabric == nil || n.Place < 0 {
+		return 0, false
+	}
+	domain := j.Fabric.nodes[n.Place].domain
+	if domain < 0 {
+		return 0, false
+	}
+	if at, ok := (*byDomain)[domain]; ok {
+		return at, true
+	}
+	if *byDomain == nil {
+		*byDomain = make(map[int32]int)
+	}
+	(*byDomain)[domain] = next
+	return 0, false
+}
+
+// fuse gives domains of several hosts the model of all of them, and forgets models that no unit has any more.
+func (c *crew) fuse() {
+	old := *c
+	c.models, c.index = nil, nil
+	for i := range c.units {
+		u := &c.units[i]
+		m := old.models[u.model]
+		if u.hosts > 1 && m.Fused != nil {
+			if fused := m.Fused(int(u.hosts)); fused != nil {
+				m = fused
 			}
 		}
+		u.model = c.model(m, u.model)
 	}
-	return out
 }

@@ -22,6 +22,7 @@ func (l *limit) lower(speed float64, kind BindingKind, index int32, load float64
 // network holds what one job asks of the fabric.
 type network struct {
 	f     *Fabric
+	crew  *crew
 	units []unit
 	out   []float64 // upward ring crossings by group
 	tree  []float64 // double-binary-tree edges through the uplink, by group
@@ -40,8 +41,9 @@ type network struct {
 //	tree edge:         carries a quarter of the bus bandwidth each way (half of the data up and down, at half the algorithm
 //	                   bandwidth), in each of the two trees.
 //	AllToAll:          k of n units below an uplink send k(n-k)/(n-1) node-worths through it.
-func newNetwork(j *Job, units []unit, crossNic int) *network {
-	n := &network{f: j.Fabric, units: units}
+func newNetwork(j *Job, crew *crew, crossNic int) *network {
+	units := crew.units
+	n := &network{f: j.Fabric, crew: crew, units: units}
 	free := limit{speed: math.Inf(1)}
 	n.ring, n.trees, n.all = free, free, free
 	if n.f == nil || len(units) < 2 {
@@ -78,13 +80,18 @@ func (n *network) nodes(j *Job) {
 			continue
 		}
 		n.at[i] = n.f.nodes[place].group
-		for g := n.at[i]; g >= 0; g = n.f.groups[g].parent {
-			n.below[g]++
+		if n.at[i] >= 0 {
+			n.below[n.at[i]]++
 		}
 		if speed := n.f.nodes[place].network; speed > 0 {
 			n.ring.lower(speed, BindingNode, int32(i), 0)
 			n.trees.lower(speed*twice, BindingNode, int32(i), 0)
 			n.all.lower(speed, BindingNode, int32(i), 0)
+		}
+	}
+	for g := len(n.below) - 1; g >= 0; g-- { // parents stand before their children
+		if up := n.f.groups[g].parent; up >= 0 {
+			n.below[up] += n.below[g]
 		}
 	}
 }

@@ -42,15 +42,15 @@ func Predict(j *Job) (Prediction, error) {
 			return Prediction{}, fmt.Errorf("node %s: must have a model with one GPU or more", j.Nodes[i].Name)
 		}
 	}
-	units := j.units()
-	comm := j.comm(units)
+	crew := j.crew()
+	comm := j.comm(crew)
 	p := Prediction{NCCLVersion: j.Version.String(), Collective: j.Collective, SizeBytes: j.SizeBytes, Nodes: comm.Nodes, Ranks: comm.Ranks,
 		Graphs: comm.Graphs, Tuple: comm.Graphs.Tuple()}
 	var believed, real Tuning
 	if err := believed.fill(comm, j.Collective); err != nil {
 		return Prediction{}, err
 	}
-	net := newNetwork(j, units, comm.Graphs.Ring.CrossNic)
+	net := newNetwork(j, crew, comm.Graphs.Ring.CrossNic)
 	capped := comm
 	capped.Graphs = net.cap(comm.Graphs)
 	if err := real.fill(capped, j.Collective); err != nil {
@@ -60,34 +60,28 @@ func Predict(j *Job) (Prediction, error) {
 	p.choose(&believed, &real)
 	p.Binding = net.binding(j, &p, &believed)
 	p.Crossings = net.crossings()
-	p.correct(j, units)
+	p.correct(j, crew)
 	return p, nil
 }
 
 // comm sums up the units: what ranks exchange at the start of a job.
-func (j *Job) comm(units []unit) Comm {
-	first := units[0].model
-	c := Comm{Version: j.Version, Nodes: len(units), MinSM: first.SM, MaxSM: first.SM, CPU: first.CPU, CollNet: j.CollNet, NVSwitch: true,
-		LatencyInter: first.LatencyInter}
-	c.Graphs = first.graphs(len(units))
-	seen := first
-	for i := range units {
-		u := &units[i]
-		c.Ranks += int(u.ranks)
-		if u.model == seen {
-			continue
-		}
-		seen = u.model
-		c.MinSM, c.MaxSM = min(c.MinSM, seen.SM), max(c.MaxSM, seen.SM)
-		if seen.CPU.Vendor != c.CPU.Vendor {
+func (j *Job) comm(crew *crew) Comm {
+	first, count := crew.models[0], len(crew.units)
+	c := Comm{Version: j.Version, Nodes: count, MinSM: first.SM, MaxSM: first.SM, CPU: first.CPU, CollNet: j.CollNet, NVSwitch: true,
+		Graphs: first.graphs(count)}
+	for i := range crew.units {
+		c.Ranks += int(crew.units[i].ranks)
+	}
+	for _, m := range crew.models {
+		c.MinSM, c.MaxSM = min(c.MinSM, m.SM), max(c.MaxSM, m.SM)
+		if m.CPU.Vendor != c.CPU.Vendor {
 			c.CPU.Vendor = "mixed"
 		}
-		c.NVSwitch = c.NVSwitch && seen.NVSwitch
-		c.LatencyInter = max(c.LatencyInter, seen.LatencyInter)
-		g := seen.graphs(len(units))
+		c.NVSwitch = c.NVSwitch && m.NVSwitch
+		c.LatencyInter = max(c.LatencyInter, m.LatencyInter)
+		g := m.graphs(count)
 		c.Graphs.lower(&g)
 	}
-	c.NVSwitch = c.NVSwitch && first.NVSwitch
 	return c
 }
 

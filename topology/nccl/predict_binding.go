@@ -75,13 +75,8 @@ func (n *network) bindingOf(j *Job, l *limit) Binding {
 // worseNode finds a node whose graph is worse than the best of the job; NCCL then runs the whole job at the minimum.
 func (n *network) worseNode(j *Job, a Algorithm) (Binding, bool) {
 	count := len(n.units)
-	best, worst, at, seen := 0., 0., -1, (*NodeModel)(nil)
-	for i := range n.units {
-		m := n.units[i].model
-		if m == seen {
-			continue
-		}
-		seen = m
+	best, worst, at := 0., 0., -1
+	for i, m := range n.crew.models {
 		speed := m.speed(a, count)
 		best = max(best, speed)
 		if at < 0 || speed < worst {
@@ -91,20 +86,24 @@ func (n *network) worseNode(j *Job, a Algorithm) (Binding, bool) {
 	if best <= worst {
 		return Binding{}, false
 	}
-	u := n.units[at]
+	model := n.crew.models[at]
+	var u *unit
 	same := 0
 	for i := range n.units {
-		if n.units[i].model == u.model {
-			same++
+		if n.units[i].model != int32(at) {
+			continue
+		}
+		if same++; u == nil {
+			u = &n.units[i]
 		}
 	}
-	b := Binding{Kind: BindingNode, Subject: j.Nodes[u.first].Name, Device: u.model.Limiting}
+	b := Binding{Kind: BindingNode, Subject: j.Nodes[u.first].Name, Device: model.Limiting}
 	if u.place >= 0 && n.f.nodes[u.place].limiting != "" {
 		b.Device = n.f.nodes[u.place].limiting
 	}
 	b.Message = fmt.Sprintf("node %s alone finds %.0f GB/s, others %.0f, and NCCL takes the minimum of channels and of speed over all nodes", b.Subject, worst, best)
-	if u.model.Limiting != "" {
-		b.Message += "; " + u.model.Limiting
+	if model.Limiting != "" {
+		b.Message += "; " + model.Limiting
 	}
 	if same > 1 {
 		b.Message += fmt.Sprintf(" (and %d more like it)", same-1)
