@@ -14,7 +14,7 @@ func NewNodeModel(name string, x *XML, o Options) (*NodeModel, error) {
 		return nil, err
 	}
 	_, sm := s.SM()
-	m := &NodeModel{Name: name, GPUs: s.GPUs(), SM: sm, CPU: s.Processor(), NVSwitch: s.NVSwitch(), Limiting: x.slowNIC()}
+	m := &NodeModel{Name: name, GPUs: s.GPUs(), SM: sm, CPU: s.Processor(), NVSwitch: s.NVSwitch(), Limiting: x.limiting()}
 	if m.NVSwitch && len(s.hosts) == 1 {
 		m.Fused = (&domainModels{host: x, options: o, alone: m}).of
 	}
@@ -38,7 +38,7 @@ func NewNodeModel(name string, x *XML, o Options) (*NodeModel, error) {
 // NewNodeModelWithout is NewNodeModel that also searches the machine without its slow NICs, for Advise.
 func NewNodeModelWithout(name string, x *XML, o Options) (*NodeModel, error) {
 	m, err := NewNodeModel(name, x, o)
-	if err != nil || m.Limiting == "" {
+	if err != nil || x.slowNIC() == "" {
 		return m, err
 	}
 	without, err := NewNodeModel(name+" without "+m.Limiting, x.withoutSlowNICs(), o)
@@ -69,38 +69,6 @@ func (x *XML) withoutSlowNICs() *XML {
 		})
 	})
 	return x
-}
-
-// slowNIC names the first net that is slower than the fastest one.
-func (x *XML) slowNIC() string {
-	type net struct {
-		name  string
-		speed int
-	}
-	var slow net
-	fastest := 0
-	var nets []net
-	x.Root.walk(func(e *Element, _ []*Element) {
-		if e.Name != "net" {
-			return
-		}
-		speed, err := e.number("speed", 0)
-		if err != nil || speed <= 0 {
-			return
-		}
-		name, _ := e.Get("name")
-		nets = append(nets, net{name, speed})
-		fastest = max(fastest, speed)
-	})
-	for _, n := range nets {
-		if n.speed < fastest && slow.name == "" {
-			slow = n
-		}
-	}
-	if slow.name == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s at %g Gb/s, others at %g", slow.name, float64(slow.speed)/1000, float64(fastest)/1000)
 }
 
 // Models keeps one NodeModel per hardware: nodes whose documents have one digest share a model, whatever their bus numbers

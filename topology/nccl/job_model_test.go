@@ -62,3 +62,27 @@ func TestModelsFused(t *testing.T) {
 		}
 	}
 }
+
+// TestLimiting: every fault that shows in the document names its device.
+func TestLimiting(t *testing.T) {
+	x, err := Fill(corpusXML(t, "azure-ndv5-8xH100-topo.xml"), FillOptions{SM: 90, NVLinks: 18, SpeedMbps: 400000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fault, want := range map[Fault]string{
+		NoFault: "", NICMissing: "", AllNICsNoGDR: "",
+		NICHalfSpeed: "mlx5_3 at 200 Gb/s, others at 400",
+		NICNoGDR:     "mlx5_3 has no GPUDirect RDMA, others do",
+		NICPCIeX4:    "mlx5_3 has a PCIe link of 12 GB/s, others 48",
+		GPUPCIeGen4:  "GPU 3 has a PCIe link of 24 GB/s, others 48",
+		GPUPCIeX8:    "GPU 3 has a PCIe link of 24 GB/s, others 48",
+	} {
+		bad, err := WithFault(x, fault, faultDevice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bad.limiting(); got != want {
+			t.Errorf("%s: %q, want %q", fault, got, want)
+		}
+	}
+}
