@@ -144,6 +144,24 @@ func TestFromReport(t *testing.T) {
 	}
 }
 
+// TestFromReportSlowAtWork: an idle GPU shows a slow link and means nothing by it; one that was slow at work does.
+func TestFromReportSlowAtWork(t *testing.T) {
+	for _, found := range []bool{false, true} {
+		r, want := bareMetal(), "32.0 GT/s PCIe"
+		if found {
+			r.Findings = []topology.Finding{{Code: "pcie-speed-low", Severity: topology.Error, Subject: "GPU0"}}
+			want = "2.5 GT/s PCIe"
+		}
+		x, _, err := FromReport(r, ReportOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := x.functions(pciGPU)[0].Get("link_speed"); got != want {
+			t.Errorf("found slow %v: link_speed %q, want %q", found, got, want)
+		}
+	}
+}
+
 func TestFromReportErrors(t *testing.T) {
 	if _, _, err := FromReport(&topology.NodeReport{Node: "n"}, ReportOptions{}); err == nil || !strings.Contains(err.Error(), "has no GPU") {
 		t.Errorf("no GPU: error %v", err)

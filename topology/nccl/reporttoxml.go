@@ -201,7 +201,7 @@ func linkSpeed(transfersPerSecond float64) string {
 var pcieTransfers = [...]float64{1: 2.5e9, 2: 5e9, 3: 8e9, 4: 16e9, 5: 32e9, 6: 64e9}
 
 // gpu adds a GPU. Its link is the trained width and the best generation that GPU and slot reach: idle GPUs slow their link
-// down, so that the present generation says little.
+// down, so that the present generation says little, unless the probe saw it low while the GPU worked.
 func (b *xmlBuilder) gpu(g *topology.GPU, rank int) error {
 	e, err := b.place(g.PCIAddress, 0)
 	if err != nil {
@@ -210,7 +210,11 @@ func (b *xmlBuilder) gpu(g *topology.GPU, rank int) error {
 	if _, ok := e.Get("class"); !ok {
 		e.Set("class", "0x030200")
 	}
-	if generation := cmp.Or(g.MaxPCIeGeneration, g.PCIeGeneration); generation != nil && *generation > 0 && *generation < len(pcieTransfers) {
+	generation := cmp.Or(g.MaxPCIeGeneration, g.PCIeGeneration)
+	if b.slowAtWork(g) {
+		generation = g.PCIeGeneration
+	}
+	if generation != nil && *generation > 0 && *generation < len(pcieTransfers) {
 		e.Set("link_speed", linkSpeed(pcieTransfers[*generation]))
 	}
 	if width := cmp.Or(g.PCIeWidth, g.MaxPCIeWidth); width != nil {
@@ -225,6 +229,13 @@ func (b *xmlBuilder) gpu(g *topology.GPU, rank int) error {
 	b.gpuDirect(gpu, b.anyGPUDirect())
 	b.gpuLinks(gpu, g)
 	return nil
+}
+
+// slowAtWork tells whether the probe found the link slow while it used the GPU.
+func (b *xmlBuilder) slowAtWork(g *topology.GPU) bool {
+	return g.PCIeGeneration != nil && slices.ContainsFunc(b.report.Findings, func(f topology.Finding) bool {
+		return f.Code == "pcie-speed-low" && f.Subject == fmt.Sprintf("GPU%d", g.Index)
+	})
 }
 
 func (b *xmlBuilder) gpuLinks(gpu *Element, g *topology.GPU) {
@@ -247,10 +258,12 @@ func (b *xmlBuilder) gpuLinks(gpu *Element, g *topology.GPU) {
 	if c := g.C2CLinks; c != nil {
 		gpu.Add("c2c", "bw", strconv.Itoa(int(c.BandwidthBytesPerSecond/1e6)), "count", strconv.Itoa(c.Count))
 	} else if g.C2CEnabled != nil && *g.C2CEnabled {
+		what := "NCCL completes them on the machine"
 		if b.options.AssumeGPUDirect {
 			gpu.Add("c2c", "bw", assumedC2CMbps, "count", assumedC2CLinks)
+			what = assumedC2CLinks + " of " + assumedC2CMbps + " MB/s are assumed"
 		}
-		b.find("nccl-xml-completed", fmt.Sprintf("GPU%d", g.Index), "the report does not count the C2C links: NCCL completes them on the machine", "")
+		b.find("nccl-xml-completed", fmt.Sprintf("GPU%d", g.Index), "the report does not count the C2C links: "+what, "")
 	}
 }
 
