@@ -145,14 +145,15 @@ func (t *Tuning) allowed(a, p int) bool {
 	return p != iLL128 || t.allowsLL128(t.graph(a))
 }
 
-// allowsLL128: the protocol relies on 128-byte stores arriving whole, which holds on NVLink and near NICs only.
+// allowsLL128: the protocol relies on 128-byte stores arriving whole, which holds on NVLink and near NICs only. 2.27 wants
+// all GPUs of one compute capability; later releases take Hopper and newer together.
 func (t *Tuning) allowsLL128(g Graph) bool {
 	c := t.comm
 	far := PathPXB
 	if c.MinSM >= 90 {
 		far = PathPXN
 	}
-	sameGPUs := c.MinSM == c.MaxSM || c.MinSM >= 90
+	sameGPUs := c.MinSM == c.MaxSM || c.MinSM >= 90 && c.Version.AtLeast(28, 3)
 	return g.TypeIntra <= PathNVB && g.TypeInter <= far && c.MinSM >= 70 && sameGPUs
 }
 
@@ -166,7 +167,7 @@ func (t *Tuning) time(a, p int, bytes uint64) (float64, bool) {
 	switch {
 	case a == iTree && t.collective == AllReduce && index >= 0 && index < treeCorrectionEnd:
 		bw *= treeCorrection[p][index]
-	case a == iNVLSTree && t.comm.MinSM >= 100 && t.comm.CPU.Arch == "x86_64" && index >= 0 && index < nvlsTreeCorrectionEnd:
+	case a == iNVLSTree && t.comm.Version.AtLeast(28, 3) && t.comm.MinSM >= 100 && t.comm.CPU.Arch == "x86_64" && index >= 0 && index < nvlsTreeCorrectionEnd:
 		bw *= treeCorrection[iSimple][index]
 	case a == iRing && p == iSimple && t.comm.Nodes > 1 && t.collective == AllReduce &&
 		bytes/uint64(t.channels*t.comm.Ranks) >= 64:
