@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/railmap/railmap/exporters"
@@ -58,6 +59,11 @@ func Apply(ctx context.Context, dir string, files []exporters.File, o ApplyOptio
 	if err != nil {
 		return nil, err
 	}
+	if !changed(changes) {
+		if got, err := loaded(o.Kind, ask); err == nil && same(want, got) {
+			return changes, nil
+		}
+	}
 	if err := reconfigure(ctx, want, o, ask); err != nil {
 		return nil, rollBack(dir, old, o, ask, err)
 	}
@@ -90,10 +96,16 @@ func (o *ApplyOptions) checkFiles(ctx context.Context, files []exporters.File) e
 	return nil
 }
 
-// reconfigure tells the controller and waits until it shows the wanted topology.
+func changed(changes []exporters.Change) bool {
+	return slices.ContainsFunc(changes, func(c exporters.Change) bool { return c.Kind != exporters.Unchanged })
+}
+
+// reconfigure tells the controller, by moving nodes where that is enough, and waits until it shows the wanted topology.
 func reconfigure(ctx context.Context, want []Entry, o ApplyOptions, ask func(...string) (string, error)) error {
-	if _, err := ask("scontrol", "reconfigure"); err != nil {
-		return err
+	if !moveNodes(want, o, ask) {
+		if _, err := ask("scontrol", "reconfigure"); err != nil {
+			return err
+		}
 	}
 	deadline := time.Now().Add(o.Wait)
 	for {
@@ -113,6 +125,27 @@ func reconfigure(ctx context.Context, want []Entry, o ApplyOptions, ask func(...
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// moveNodes spares the controller a reconfigure when nodes have only changed places and it can be told so.
+func moveNodes(want []Entry, o ApplyOptions, ask func(...string) (string, error)) bool {
+	if o.Kind != YAMLKind || o.unchecked {
+		return false
+	}
+	got, err := loaded(o.Kind, ask)
+	if err != nil {
+		return false
+	}
+	moves, err := Moves(got, want)
+	if err != nil || len(moves) == 0 {
+		return false
+	}
+	for _, m := range moves {
+		if _, err := ask(m.Command()...); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // readOld keeps the present files of this package, with the nodes that they describe.

@@ -117,6 +117,10 @@ func TestRealApply(t *testing.T) {
 				}
 				s.stillServes(t, files[0].Data)
 			}
+			said := s.log.String()
+			if _, err := Apply(t.Context(), s.work, s.good, s.options()); err != nil || s.log.String() != said {
+				t.Errorf("nothing to change, but the controller was disturbed: %v\n%s", err, s.log.String()[len(said):])
+			}
 		})
 	}
 }
