@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +53,7 @@ Exit code 3: no set of nodes satisfies the request; the message says what would 
 	o.addFlags(cmd)
 	o.slurm.addFlags(cmd)
 	o.jobs.addFlags(cmd)
+	cmd.AddCommand(newWhatIfCmd(e))
 	addOutput(cmd, &o.output, append([]string{formatTable, formatWide, formatJSON, formatYAML, formatName, formatHostlist, formatSbatch, formatHostfile}, jobFormats()...)...)
 	return cmd
 }
@@ -68,10 +71,12 @@ func (o *placeOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.include, "include", "", "host list: choose only among these nodes")
 	f.StringVar(&o.req.Within, "within", "", "keep the gang below one group of this level: domain, leaf, pod, ...")
 	f.StringVar(&o.req.GPUModel, "gpu-model", "", "use only nodes with this GPU model, as the topology spells it")
-	f.StringVar((*string)(&o.req.Collective), "collective", "", "pattern of the communication: ring or all-to-all (default ring)")
+	f.StringVar((*string)(&o.req.Collective), "collective", "", "pattern of the communication: ring, all-to-all, tree or mixed (default ring)")
 	f.StringVar(&o.message, "message-size", "", "bytes of one collective call for the prediction, as 64M or 1G (default: large)")
 	f.Float64Var(&o.req.MinimumShare, "minimum-share", 0, "refuse placements below this share of the nominal bandwidth")
 	f.Float64Var(&o.req.Tolerance, "tolerance", 0, "share of bandwidth that may be given up for a tighter placement, as 0.02")
+	f.Float64Var(&o.req.DurationSeconds, "duration", 0, "run time in seconds at ideal bandwidth: the answer may then be to wait for a running gang's end")
+	f.Float64Var(&o.req.CommunicationFraction, "communication-fraction", 0, "share of the run time that is communication (default 0.3)")
 	f.IntVar(&o.req.SegmentNodes, "segment", 0, "nodes of a segment that must share a leaf group; divides --nodes")
 }
 
@@ -80,7 +85,7 @@ func (s *stateOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&s.busy, "busy", "", "host list of nodes in use")
 	f.StringVar(&s.lent, "lent", "", "host list of nodes lent to the other scheduler")
 	f.StringVar(&s.drained, "drained", "", "host list of nodes closed to jobs")
-	f.StringArrayVar(&s.gangs, "gang", nil, "host list of one running gang: busy, and its traffic loads the uplinks it crosses (repeatable)")
+	f.StringArrayVar(&s.gangs, "gang", nil, "host list of one running gang, or HOSTLIST@SECONDS with the time until its expected end: busy, and its traffic loads the uplinks it crosses (repeatable)")
 }
 
 func (o *placeOptions) run(_ context.Context, cmd *cobra.Command, e *env) error {
@@ -148,15 +153,17 @@ func (o *placeOptions) mergeRequest(cmd *cobra.Command) error {
 	given, flags := cmd.Flags().Changed, o.req
 	o.req = file
 	for name, set := range map[string]func(){
-		"nodes":         func() { o.req.Nodes = flags.Nodes },
-		"gpus":          func() { o.req.GPUs = flags.GPUs },
-		"gpus-per-node": func() { o.req.GPUsPerNode = flags.GPUsPerNode },
-		"within":        func() { o.req.Within = flags.Within },
-		"gpu-model":     func() { o.req.GPUModel = flags.GPUModel },
-		"collective":    func() { o.req.Collective = flags.Collective },
-		"minimum-share": func() { o.req.MinimumShare = flags.MinimumShare },
-		"tolerance":     func() { o.req.Tolerance = flags.Tolerance },
-		"segment":       func() { o.req.SegmentNodes = flags.SegmentNodes },
+		"nodes":                  func() { o.req.Nodes = flags.Nodes },
+		"gpus":                   func() { o.req.GPUs = flags.GPUs },
+		"gpus-per-node":          func() { o.req.GPUsPerNode = flags.GPUsPerNode },
+		"within":                 func() { o.req.Within = flags.Within },
+		"gpu-model":              func() { o.req.GPUModel = flags.GPUModel },
+		"collective":             func() { o.req.Collective = flags.Collective },
+		"minimum-share":          func() { o.req.MinimumShare = flags.MinimumShare },
+		"tolerance":              func() { o.req.Tolerance = flags.Tolerance },
+		"segment":                func() { o.req.SegmentNodes = flags.SegmentNodes },
+		"duration":               func() { o.req.DurationSeconds = flags.DurationSeconds },
+		"communication-fraction": func() { o.req.CommunicationFraction = flags.CommunicationFraction },
 	} {
 		if given(name) {
 			set()
@@ -171,11 +178,7 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 	if err != nil {
 		return nil, nil, err
 	}
-	predict, err := ncclPredictor(topo, nil)
-	if err != nil {
-		return nil, nil, usagef("%s: %v", path, err)
-	}
-	cluster, err := placer.NewCluster(topo, placer.Options{Predict: predict})
+	cluster, err := newCluster(topo)
 	if err != nil {
 		return nil, nil, usagef("%s: %v", path, err)
 	}
@@ -188,6 +191,15 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 		return nil, nil, placeError(err)
 	}
 	return topo, snapshot, nil
+}
+
+// newCluster is a topology made fast to ask, with NCCL's model for predictions.
+func newCluster(topo *topology.Topology) (*placer.Cluster, error) {
+	predict, err := ncclPredictor(topo, nil)
+	if err != nil {
+		return nil, err
+	}
+	return placer.NewCluster(topo, placer.Options{Predict: predict})
 }
 
 // state parses the host lists.
@@ -205,11 +217,20 @@ func (s *stateOptions) state() (placer.State, error) {
 		*list.to = names
 	}
 	for i, expr := range s.gangs {
+		g := placer.Gang{Name: fmt.Sprint(i + 1)}
+		if at := strings.LastIndexByte(expr, '@'); at >= 0 {
+			end, err := strconv.ParseFloat(expr[at+1:], 64)
+			if err != nil || !(end >= 0) || end > 1e9 {
+				return st, usagef("--gang %s: must end in @SECONDS, the time until its expected end", expr)
+			}
+			expr, g.EndSeconds = expr[:at], &end
+		}
 		names, err := hostlistFlag("gang", expr)
 		if err != nil {
 			return st, err
 		}
-		st.Gangs = append(st.Gangs, placer.Gang{Name: fmt.Sprint(i + 1), Nodes: names})
+		g.Nodes = names
+		st.Gangs = append(st.Gangs, g)
 	}
 	return st, nil
 }

@@ -25,6 +25,7 @@ func commands(e *env) []*cobra.Command {
 		newProbeCmd(e),
 		newTopologyCmd(e),
 		newPlaceCmd(e),
+		newLendCmd(e),
 		newExportCmd(e),
 		newNCCLCmd(e),
 		newBenchCmd(e),

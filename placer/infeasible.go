@@ -21,7 +21,7 @@ func (p *problem) infeasible(r *Request) error {
 	p.countUses(where, &rep)
 	below := "the cluster"
 	if grp.name != "" {
-		below = fmt.Sprintf("%s %s", p.c.levels[grp.level], grp.name)
+		below = placeName(p.c.levels[grp.level], grp.name)
 	}
 	e.Reason = fmt.Sprintf("needs %s; %s has the most usable nodes, %d (%d busy, %d lent, %d drained or down, %d not allowed by the request)",
 		p.asked(), below, e.Largest, rep.Busy, rep.Lent, rep.Drained, rep.Filtered)

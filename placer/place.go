@@ -19,7 +19,14 @@ func Place(s *Snapshot, r *Request) (*Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.answer(r, best), nil
+	out := p.answer(r, best)
+	if out.Wait, err = s.Advise(r, out, Outlook{Ends: s.ends}, DefaultWaitOptions()); err != nil {
+		return nil, err
+	}
+	if out.Wait != nil {
+		out.Reasons = append([]string{out.Wait.Reason}, out.Reasons...)
+	}
+	return out, nil
 }
 
 // problem turns the names of a request into positions.

@@ -23,8 +23,9 @@ type State struct {
 // Gang is a running gang: its nodes are busy, and its ring crosses the uplink of every group that holds some but not all of
 // them.
 type Gang struct {
-	Name  string
-	Nodes []string
+	Name       string
+	Nodes      []string
+	EndSeconds *float64 // expected end, from now; nil = unknown, which counts as never
 }
 
 // Snapshot is a cluster with its state at one generation. It never changes, so any number of goroutines may read it. What
@@ -35,7 +36,8 @@ type Snapshot struct {
 	use        []*useChunk
 	band       []*bandChunk
 	link       []*linkChunk
-	layers     []layer // the index, one layer per node class; nil without one
+	ends       []GangEnd // of the gangs of the state that it was made from
+	layers     []layer   // the index, one layer per node class; nil without one
 }
 
 // Sizes of chunks. A change copies the chunks that it touches, so they are small; a generation copies the lists of pointers
@@ -70,6 +72,11 @@ func (c *Cluster) Snapshot(st State) (*Snapshot, error) {
 	d := c.base.draft(c.generation)
 	if err := d.apply(st); err != nil {
 		return nil, err
+	}
+	for _, g := range st.Gangs {
+		if g.EndSeconds != nil {
+			d.ends = append(d.ends, GangEnd{Nodes: g.Nodes, Seconds: *g.EndSeconds})
+		}
 	}
 	return &d.Snapshot, nil
 }
