@@ -170,3 +170,27 @@ func (*FabricReport) KindName() string { return KindFabricReport }
 
 // KindName names the kind.
 func (*Topology) KindName() string { return KindTopology }
+
+// KindOf reads the kind of a document, JSON or YAML, without decoding the rest into a type. gzip is unpacked.
+func KindOf(data []byte) (string, error) {
+	plain, err := readAll(bytes.NewReader(data))
+	if err != nil {
+		return "", err
+	}
+	var h struct {
+		APIVersion string `json:"apiVersion" yaml:"apiVersion"`
+		Kind       string `json:"kind" yaml:"kind"`
+	}
+	if trimmed := bytes.TrimLeft(plain, " \t\r\n\ufeff"); len(trimmed) > 0 && trimmed[0] == '{' {
+		err = json.Unmarshal(plain, &h)
+	} else {
+		err = yaml.Unmarshal(plain, &h)
+	}
+	if err != nil {
+		return "", fmt.Errorf("not a JSON or YAML document: %w", err)
+	}
+	if h.Kind == "" {
+		return "", errors.New("kind is missing: must be a railmap document")
+	}
+	return h.Kind, nil
+}

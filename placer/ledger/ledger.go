@@ -235,6 +235,7 @@ func (l *Ledger) try(r *request, commit *Tx) {
 		return
 	}
 	commit.changes = append(commit.changes, one.changes...)
+	commit.onUndo = append(commit.onUndo, one.onUndo...)
 }
 
 func newBatch(changes []change, drop []string, nextToken uint64) Batch {

@@ -15,6 +15,7 @@ import (
 type Tx struct {
 	state   *State
 	changes []change
+	onUndo  []func()
 	now     time.Time // wall clock, for the record only
 	version string
 }
@@ -182,13 +183,20 @@ func (tx *Tx) put(before, after *Lease) {
 	tx.changes = append(tx.changes, c)
 }
 
+// OnUndo has f called when what this request did so far is taken back: its error, or a commit that failed. It is for state
+// that follows the ledger's, kept by the same goroutine.
+func (tx *Tx) OnUndo(f func()) { tx.onUndo = append(tx.onUndo, f) }
+
 // undo takes back everything this request wrote, newest first. Tokens are not given out again.
 func (tx *Tx) undo() {
 	for i := len(tx.changes) - 1; i >= 0; i-- {
 		c := tx.changes[i]
 		tx.state.apply(change{c.after, c.before})
 	}
-	tx.changes = nil
+	for i := len(tx.onUndo) - 1; i >= 0; i-- {
+		tx.onUndo[i]()
+	}
+	tx.changes, tx.onUndo = nil, nil
 }
 
 func validTTL(ttl time.Duration) error {

@@ -1,0 +1,270 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/railmap/railmap/topology"
+)
+
+// intake holds the newest reports of every source, refuses what cannot be true, and says when the map must be made anew.
+type intake struct {
+	log     *slog.Logger
+	history *history
+
+	mu         sync.Mutex
+	base       *topology.Topology // a map given at the start; used until a fabric report comes
+	fabrics    map[string]*topology.FabricReport
+	nodes      map[string]*topology.NodeReport
+	pairs      map[string]*topology.PairReport
+	occupancy  map[string]*topology.Occupancy
+	quarantine map[string]quarantined
+	old        []*topology.Topology // the last generations, oldest first
+	dirty      chan struct{}
+}
+
+// quarantined is a node whose reports are not believed for a while.
+type quarantined struct {
+	reason string
+	until  time.Time
+}
+
+const quarantineTime = time.Hour
+
+func newIntake(opts Options, log *slog.Logger) (*intake, error) {
+	h, err := openHistory(opts.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	in := &intake{log: log, history: h, base: opts.Topology, fabrics: map[string]*topology.FabricReport{}, nodes: map[string]*topology.NodeReport{},
+		pairs: map[string]*topology.PairReport{}, occupancy: map[string]*topology.Occupancy{}, quarantine: map[string]quarantined{}, dirty: make(chan struct{}, 1)}
+	if opts.Topology != nil {
+		in.old = append(in.old, opts.Topology)
+	}
+	for _, r := range h.newest() {
+		in.nodes[r.Node] = r
+	}
+	return in, nil
+}
+
+// rejected is why a report was not taken: the label of the metric.
+type rejected struct {
+	reason string // stale, invalid, implausible, unauthorized, too_large, rate_limited
+	err    *Problem
+}
+
+func (e *rejected) Error() string { return e.err.Detail }
+func (e *rejected) Unwrap() error { return e.err }
+
+func reject(status int, reason, format string, args ...any) error {
+	return &rejected{reason, problem(status, codeInvalid, fmt.Sprintf(format, args...))}
+}
+
+// handleReport is POST /v1/reports: a NodeReport, PairReport, FabricReport or Occupancy, JSON or YAML, gzip or plain.
+func (s *Server) handleReport(w http.ResponseWriter, r *http.Request) error {
+	id := identityOf(r)
+	kind, err := s.takeReport(w, r, id)
+	reason := ""
+	if err != nil {
+		reason = "invalid"
+		if p := problemOf(err); p.Status == http.StatusTooManyRequests {
+			reason = "rate_limited"
+		} else if p.Status == http.StatusRequestEntityTooLarge {
+			reason = "too_large"
+		} else if p.Status == http.StatusForbidden {
+			reason = "unauthorized"
+		}
+		if re, ok := err.(*rejected); ok {
+			reason = re.reason
+		}
+	}
+	s.opts.Observe.Report(kind, reason)
+	if err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+func (s *Server) takeReport(w http.ResponseWriter, r *http.Request, id Identity) (kind string, err error) {
+	limit := int64(maxReportBody)
+	if id.Role == Admin {
+		limit = maxFabricBody
+	} else if err := s.limits.allow("report "+id.Name, rate.Every(reportsEvery), reportsBurst); err != nil {
+		return "", err
+	}
+	data, err := readBody(w, r, limit)
+	if err != nil {
+		return "", err
+	}
+	kind, err = topology.KindOf(data)
+	if err != nil {
+		return "", reject(http.StatusBadRequest, "invalid", "%s", err)
+	}
+	if err := mayReport(id, kind); err != nil {
+		return kind, err
+	}
+	read := func(doc topology.Document) error {
+		if err := topology.Read(bytes.NewReader(data), "body", doc); err != nil {
+			return reject(http.StatusBadRequest, "invalid", "%s", err)
+		}
+		return nil
+	}
+	switch kind {
+	case topology.KindNodeReport:
+		var doc topology.NodeReport
+		if err := read(&doc); err != nil {
+			return kind, err
+		}
+		return kind, s.intake.takeNode(id, &doc, data)
+	case topology.KindPairReport:
+		var doc topology.PairReport
+		if err := read(&doc); err != nil {
+			return kind, err
+		}
+		s.intake.set(func(in *intake) { in.pairs[doc.Source] = &doc })
+	case topology.KindFabricReport:
+		var doc topology.FabricReport
+		if err := read(&doc); err != nil {
+			return kind, err
+		}
+		s.intake.set(func(in *intake) { in.fabrics[doc.Source] = &doc })
+	case topology.KindOccupancy:
+		var doc topology.Occupancy
+		if err := read(&doc); err != nil {
+			return kind, err
+		}
+		s.takeOccupancy(&doc)
+	default:
+		return kind, reject(http.StatusBadRequest, "invalid", "kind is %q: must be NodeReport, PairReport, FabricReport or Occupancy", kind)
+	}
+	return kind, nil
+}
+
+// mayReport: a reporter sends reports of its own node only; everything else is an administrator's.
+func mayReport(id Identity, kind string) error {
+	if id.Role == Admin || kind == topology.KindNodeReport {
+		return nil
+	}
+	return problem(http.StatusForbidden, codeForbidden, fmt.Sprintf("a %s needs the role admin: %s is a reporter", kind, id.Name))
+}
+
+// set changes the intake and asks for a new map.
+func (in *intake) set(change func(*intake)) {
+	in.mu.Lock()
+	change(in)
+	in.mu.Unlock()
+	select {
+	case in.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// takeNode believes a node report only when it is of the sender's node, newer than the last one of the same boot, and can be
+// true.
+func (in *intake) takeNode(id Identity, doc *topology.NodeReport, raw []byte) error {
+	if id.Role != Admin && !strings.EqualFold(doc.Node, id.Node) {
+		return &rejected{"unauthorized", problem(http.StatusForbidden, codeForbidden, fmt.Sprintf("%s may report on %s, not on %s", id.Name, id.Node, doc.Node))}
+	}
+	in.mu.Lock()
+	last := in.nodes[doc.Node]
+	in.mu.Unlock()
+	if last != nil && last.Time != nil && (doc.Time == nil || doc.Time.Before(*last.Time)) {
+		return reject(http.StatusConflict, "stale", "a newer report of %s is here already (%s)", doc.Node, last.Time.Format(time.RFC3339))
+	}
+	if doc.Time != nil && time.Until(*doc.Time) > time.Hour {
+		return reject(http.StatusBadRequest, "implausible", "the report is from the future (%s): set the clock of %s", doc.Time.Format(time.RFC3339), doc.Node)
+	}
+	if why := implausible(doc); why != "" {
+		in.set(func(in *intake) {
+			in.quarantine[doc.Node] = quarantined{why, time.Now().Add(quarantineTime)}
+			delete(in.nodes, doc.Node)
+		})
+		return reject(http.StatusUnprocessableEntity, "implausible", "%s: not believed; %s is in quarantine for %s", why, doc.Node, quarantineTime)
+	}
+	if err := in.history.add(doc, raw); err != nil {
+		in.log.Warn("history not written", "node", doc.Node, "err", err)
+	}
+	in.set(func(in *intake) {
+		in.nodes[doc.Node] = doc
+		delete(in.quarantine, doc.Node)
+	})
+	return nil
+}
+
+// implausible names the first figure that no machine reaches: more than twice the rate of its own port, or more than any bus.
+func implausible(r *topology.NodeReport) string {
+	const fastest = 4e12 // bytes per second: above the NVLink of any GPU known
+	for _, n := range r.NICs {
+		if m := n.BandwidthBytesPerSecond; m != nil && n.RateBytesPerSecond != nil && m.Value > 2**n.RateBytesPerSecond {
+			return fmt.Sprintf("%s measured at %.3g bytes/s, its port runs at %.3g", n.Device, m.Value, *n.RateBytesPerSecond)
+		}
+	}
+	for _, c := range r.Measurements.Copies {
+		if c.BandwidthBytesPerSecond.Value > fastest {
+			return fmt.Sprintf("copy %s to %s at %.3g bytes/s", c.From, c.To, c.BandwidthBytesPerSecond.Value)
+		}
+	}
+	return ""
+}
+
+// findings are what an operator should know about the intake itself.
+func (in *intake) findings() []topology.Finding {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var out []topology.Finding
+	for node, q := range in.quarantine {
+		if time.Now().Before(q.until) {
+			out = append(out, topology.Finding{Code: "quarantined", Severity: topology.Warning, Subject: node, Message: q.reason + ": reports of this node are not used until " + q.until.UTC().Format(time.RFC3339),
+				Remedy: "run railmap probe on the node and look at its figures; a plausible report ends the quarantine"})
+		}
+	}
+	return out
+}
+
+func (in *intake) occupancies() []*topology.Occupancy {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var out []*topology.Occupancy
+	for _, o := range in.occupancy {
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b *topology.Occupancy) int { return strings.Compare(a.Side, b.Side) })
+	return out
+}
+
+func (in *intake) generation(g uint64) *topology.Topology {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, t := range in.old {
+		if t.Generation == g {
+			return t
+		}
+	}
+	return nil
+}
+
+// input is what the map is made from now.
+func (in *intake) input() topology.Input {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	var input topology.Input
+	for _, r := range in.fabrics {
+		input.Fabrics = append(input.Fabrics, r)
+	}
+	for _, r := range in.nodes {
+		input.Nodes = append(input.Nodes, r)
+	}
+	for _, r := range in.pairs {
+		input.Pairs = append(input.Pairs, r)
+	}
+	return input
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	_ "embed"
+	"net/http"
+)
+
+//go:embed openapi.json
+var openAPI []byte
+
+//go:embed ui/docs.html
+var docsPage []byte
+
+//go:embed ui/index.html
+var indexPage []byte
+
+func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err := w.Write([]byte("ok\n"))
+	return err
+}
+
+// Readiness is the answer of /readyz.
+type Readiness struct {
+	Ready  bool     `json:"ready"`
+	Checks []string `json:"checks"` // what is missing; empty when ready
+}
+
+// handleReady is GET /readyz: the ledger is open, there is a map, the server is not stopping.
+func (s *Server) handleReady(w http.ResponseWriter, _ *http.Request) error {
+	out := Readiness{Checks: []string{}}
+	if !s.ready.Load() {
+		out.Checks = append(out.Checks, "the server is starting or stopping")
+	}
+	if _, err := s.worlds.get(); err != nil {
+		out.Checks = append(out.Checks, err.Error())
+	}
+	out.Ready = len(out.Checks) == 0
+	status := http.StatusOK
+	if !out.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	return writeJSON(w, status, out)
+}
+
+func (s *Server) handleMetrics(w http.ResponseWriter, r *http.Request) error {
+	if s.opts.Metrics == nil {
+		return problem(http.StatusNotFound, codeNotFound, "metrics are not served here")
+	}
+	s.opts.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+func (s *Server) handleReload(w http.ResponseWriter, _ *http.Request) error {
+	if s.opts.Reload == nil {
+		return problem(http.StatusNotFound, codeNotFound, "this server has no configuration file")
+	}
+	if err := s.opts.Reload(); err != nil {
+		return problem(http.StatusUnprocessableEntity, codeInvalid, err.Error(), "the last good configuration stays in use")
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func page(w http.ResponseWriter, contentType string, body []byte) error {
+	w.Header().Set("Content-Type", contentType)
+	_, err := w.Write(body)
+	return err
+}
+
+func (s *Server) handleOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+	return page(w, "application/json", openAPI)
+}
+
+func (s *Server) handleDocs(w http.ResponseWriter, _ *http.Request) error {
+	return page(w, "text/html; charset=utf-8", docsPage)
+}
+
+func (s *Server) handlePage(w http.ResponseWriter, _ *http.Request) error {
+	return page(w, "text/html; charset=utf-8", indexPage)
+}
