@@ -118,7 +118,7 @@ var (
 )
 
 // attempt writes next with the n-th operation failing; ok tells that no operation was left to fail.
-func attempt(t *testing.T, dir string, n int, dies bool) (err error, crashed, ok bool) {
+func attempt(t *testing.T, dir string, n int, dies bool) (crashed, ok bool, err error) {
 	t.Helper()
 	d, done, err := openDisk(dir, true)
 	if err != nil {
@@ -134,7 +134,7 @@ func attempt(t *testing.T, dir string, n int, dies bool) (err error, crashed, ok
 		}
 	}()
 	_, err = write(faultyDisk{disk: d, n: &n, dies: dies}, next, WriteOptions{Target: "x"})
-	return err, false, n > 0
+	return false, n > 0, err
 }
 
 // TestWriteSurvivesEveryError fails each single operation of a write in turn: a full disk, a lost server, a vanished folder.
@@ -142,7 +142,7 @@ func TestWriteSurvivesEveryError(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := before(t)
 		was := tree(t, dir)
-		err, _, ok := attempt(t, dir, n, false)
+		_, ok, err := attempt(t, dir, n, false)
 		if ok {
 			if n < 20 {
 				t.Fatalf("only %d operations: the write under test does too little", n)
@@ -176,7 +176,7 @@ func TestWriteSurvivesEveryError(t *testing.T) {
 func TestWriteSurvivesEveryCrash(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := before(t)
-		err, crashed, ok := attempt(t, dir, n, true)
+		crashed, ok, err := attempt(t, dir, n, true)
 		if ok {
 			return
 		}
