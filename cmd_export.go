@@ -24,6 +24,7 @@ func newExportCmd(e *env) *cobra.Command {
 		newExportPBSCmd(e),
 		newExportLSFCmd(e),
 		newExportClearMLCmd(e),
+		newExportNCCLCmd(e),
 		newExportAllCmd(e),
 		newExportLintCmd(e),
 	)

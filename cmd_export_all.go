@@ -49,7 +49,7 @@ are written or none. The folders for Kubernetes hold a kustomization each.`,
 }
 
 func allTargets() []string {
-	return []string{"slurm", "kubernetes", "kueue", "volcano", "kai", "koordinator", "nfd", "slinky", "pbs", "lsf", "clearml"}
+	return []string{"slurm", "kubernetes", "kueue", "volcano", "kai", "koordinator", "nfd", "slinky", "pbs", "lsf", "clearml", "nccl"}
 }
 
 func (o *exportAllOptions) run(e *env) error {
@@ -112,6 +112,8 @@ func (o *exportAllOptions) render(e *env, t *topology.Topology, target string) (
 		return renderPBS(e, t, dir, pbs.Options{})
 	case "lsf":
 		return lsf.Export(t)
+	case "nccl":
+		return renderNCCL(e, t, oldestNCCL)
 	}
 	return renderClearML(e, t, dir, clearml.Options{})
 }
