@@ -36,7 +36,24 @@ func validName(name string) string {
 	return ""
 }
 
-// names gives every group of the map a name that Slurm can use. A name depends on the group's own name and, where two groups
+// nodeName reports whether a name can stand in NodeName=: letters, digits, "-", "_" and ".", and no number that Slurm clips.
+func nodeName(name string) bool {
+	digits := 0
+	for i := 0; i < len(name); i++ {
+		if !nameByte(name[i]) && name[i] != '.' {
+			return false
+		}
+		if digits++; !isDigit(name[i]) {
+			digits = 0
+		}
+		if digits > maxRangeDigits {
+			return false
+		}
+	}
+	return name != "" && len(name) <= 255
+}
+
+// safeNames gives every group of the map a name that Slurm can use. A name depends on the group's own name and, where two groups
 // would get one name, on a checksum of the own name: never on the order or number of the others, so a new leaf renames
 // no old one. Names differ also when case is ignored.
 //

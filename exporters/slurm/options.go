@@ -54,16 +54,17 @@ type scope struct {
 	wanted  map[string]bool // nil: every node of the map
 	nodes   []string        // every node that must be written
 	foreign []string        // in the map, not in slurm.conf
+
+	unusable []string // in the map, with names that no slurm.conf can hold
 }
 
 func newScope(t *topology.Topology, known []string) scope {
 	var s scope
 	if known == nil {
-		s.nodes = make([]string, len(t.Nodes))
-		for i := range t.Nodes {
-			s.nodes[i] = t.Nodes[i].Name
+		if known, s.unusable = nodeNames(t); len(s.unusable) == 0 {
+			s.nodes = known
+			return s
 		}
-		return s
 	}
 	s.wanted = make(map[string]bool, len(known))
 	for _, n := range known {
@@ -72,6 +73,9 @@ func newScope(t *topology.Topology, known []string) scope {
 			s.nodes = append(s.nodes, n)
 		}
 	}
+	if len(s.unusable) > 0 {
+		return s
+	}
 	for i := range t.Nodes {
 		if n := t.Nodes[i].Name; !s.wanted[n] {
 			s.foreign = append(s.foreign, n)
@@ -79,6 +83,20 @@ func newScope(t *topology.Topology, known []string) scope {
 	}
 	slices.SortFunc(s.foreign, byName)
 	return s
+}
+
+// nodeNames lists the nodes of the map, and apart from them those whose names no slurm.conf can hold.
+func nodeNames(t *topology.Topology) (names, unusable []string) {
+	names = make([]string, 0, len(t.Nodes))
+	for i := range t.Nodes {
+		if n := t.Nodes[i].Name; nodeName(n) {
+			names = append(names, n)
+		} else {
+			unusable = append(unusable, n)
+		}
+	}
+	slices.SortFunc(unusable, byName)
+	return names, unusable
 }
 
 // keep returns the names that are in scope. It copies only when something is left out.

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/railmap/railmap/exporters"
@@ -37,6 +38,10 @@ func project(t *topology.Topology, o Options) projection {
 	p := projection{nodes: s.nodes}
 	if len(s.foreign) > 0 {
 		p.warnings.Warnf(0, "not-in-slurm", "%d nodes of the map are not in slurm.conf and are left out: %s", len(s.foreign), listSome(s.foreign))
+	}
+	if len(s.unusable) > 0 {
+		p.warnings.Warnf(0, "name-unusable", "%d nodes of the map have names that Slurm cannot have and are left out: %s; give them names in the alias file",
+			len(s.unusable), clip(fmt.Sprintf("%q", s.unusable)))
 	}
 	p.roots = vertices(t.Tree.Groups, &s)
 	placed := make(map[string]bool, len(s.nodes))

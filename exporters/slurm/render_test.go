@@ -64,6 +64,14 @@ func pieces() *topology.Topology {
 	return &f.topo
 }
 
+// odd has adapters that still carry their firmware's names.
+func odd() *topology.Topology {
+	var f fabric
+	f.group("leaf0", topology.LeafLevel, "", "gpu1", "MT4129 ConnectX7   Mellanox Technologies", "gpu2")
+	f.loose("0x0002c903;3")
+	return &f.topo
+}
+
 func TestGolden(t *testing.T) {
 	single := fatTree(1, 1, 4, 1)
 	single.Nodes = append(single.Nodes, topology.Node{Name: "node9"})
@@ -85,6 +93,7 @@ func TestGolden(t *testing.T) {
 		{"tree-one-leaf-and-unknown", single, TreeKind, Options{}, "unknown-nodes?"},
 		{"tree-no-fabric", &none.topo, TreeKind, Options{}, "unknown-nodes?"},
 		{"tree-other-nodes", fatTree(1, 2, 4, 1), TreeKind, Options{Nodes: expandForTest(t, "node[0001-0006],cpu1")}, "not-in-slurm? unknown-nodes?"},
+		{"tree-odd-names", odd(), TreeKind, Options{}, "name-unusable?"},
 		{"block-2-levels", fatTree(1, 4, 16, 1), BlockKind, Options{}, ""},
 		{"block-domains", fatTree(2, 2, 36, 2), BlockKind, Options{Version: Version{25, 11}}, ""},
 		{"block-three-leaves-a-pod", fatTree(2, 3, 4, 1), BlockKind, Options{}, ""},
