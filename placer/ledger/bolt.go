@@ -13,6 +13,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
 // schemaVersion is the layout of the file. Version 1: bucket "meta" with one record "head" (CRC-32C of the rest, then schema,
@@ -61,7 +62,7 @@ func OpenBolt(path string) (*BoltStore, error) {
 	}
 	// The list of free pages is not written: it would be one more thing that damage can turn against live pages.
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, NoFreelistSync: true})
-	if errors.Is(err, bolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("ledger %s: another process has it open: stop that server first, or use an etcd store for several servers", path)
 	}
 	if err != nil {

@@ -58,10 +58,9 @@ func TestModel(t *testing.T) {
 
 // granted is what a holder was told.
 type granted struct {
-	lease  *Lease
-	until  time.Time // promised at least until then
-	over   bool      // given back by its holder, or the answer to that is unknown
-	unsure bool      // the answer was lost: it may or may not exist
+	lease *Lease
+	until time.Time // promised at least until then
+	over  bool      // given back by its holder, or the answer to that is unknown
 }
 
 const modelTTL = time.Minute
