@@ -23,7 +23,44 @@ func (s *System) computePaths() {
 	s.adaptNets()
 	for _, n := range s.vertices[kindNet] {
 		n.net.localGPU = s.localGPU(n)
+		n.net.near = slices.DeleteFunc(s.nearest(n, kindGPU), func(g int) bool { return n.paths[kindGPU][g].kind == PathDIS })
 	}
+	s.layHops()
+}
+
+// layHops prepares the paths that searches load.
+func (s *System) layHops() {
+	loaded := []kind{kindGPU, kindNet, kindNVSwitch}
+	for _, k := range loaded {
+		for _, v := range s.vertices[k] {
+			for _, end := range loaded {
+				for i := range v.paths[end] {
+					v.paths[end][i].layHops(v)
+				}
+			}
+		}
+	}
+}
+
+func (p *path) layHops(from *vertex) {
+	p.hops = make([]hop, len(p.links))
+	for i, l := range p.links {
+		p.hops[i] = hop{link: int32(l.index), back: int32(l.back.index), share: backShare(from, l), pci: l.kind == linkPCI}
+		c := l.to
+		p.overhead = p.overhead || p.kind == PathPHB && from.kind == kindGPU && c.kind == kindCPU && c.cpu.arch == archX86 && c.cpu.vendor == vendorIntel
+	}
+}
+
+// backShare is what a link's other direction carries of its traffic: read requests of GPUs before Ampere are an eighth, and
+// NVLink to a POWER processor is as slow as both directions together; 0 = nothing.
+func backShare(from *vertex, l *link) int32 {
+	switch {
+	case l.to.kind == kindDevice && l.to.sm < 80 && from.kind != kindGPU:
+		return 8
+	case l.to.kind == kindCPU && l.to.cpu.arch == archPower && l.kind == PathNVL:
+		return 1
+	}
+	return 0
 }
 
 // pathsTo sets the path of every vertex to base, breadth first from base:

@@ -110,48 +110,32 @@ func newLedger(s *System) *ledger {
 func mega(gbps float32) int32 { return int32(min(math.Floor(float64(gbps)*1000+.01), 1e9)) }
 
 // charge takes bandwidth from the first steps of a path (or gives it back when negative) and returns how many had enough.
-func (l *ledger) charge(from *vertex, p *path, steps int, bw int32) int {
-	pci := l.pciCharge(from, p, bw)
-	for i, k := range p.links[:steps] {
+func (l *ledger) charge(p *path, steps int, bw int32) int {
+	pci := bw
+	if p.overhead {
+		pci = bw * 6 / 5
+	}
+	for i := range p.hops[:steps] {
+		h := &p.hops[i]
 		need := bw
-		if k.kind == linkPCI {
+		if h.pci {
 			need = pci
 		}
-		back := backCharge(from, k, need)
-		if l.left[k.index] < need || back != 0 && l.left[k.back.index] < back {
+		if l.left[h.link] < need {
 			return i
 		}
-		l.left[k.index] -= need
-		if back != 0 {
-			l.left[k.back.index] -= back
+		if h.share == 0 {
+			l.left[h.link] -= need
+			continue
 		}
+		back := need / h.share
+		if back != 0 && l.left[h.back] < back {
+			return i
+		}
+		l.left[h.link] -= need
+		l.left[h.back] -= back
 	}
 	return steps
-}
-
-// pciCharge is the load on PCI links: GPU traffic through an Intel root complex needs a fifth more.
-func (l *ledger) pciCharge(from *vertex, p *path, bw int32) int32 {
-	if p.kind != PathPHB || from.kind != kindGPU {
-		return bw
-	}
-	for _, k := range p.links {
-		if c := k.to; c.kind == kindCPU && c.cpu.arch == archX86 && c.cpu.vendor == vendorIntel {
-			return bw * 6 / 5
-		}
-	}
-	return bw
-}
-
-// backCharge is the load in the other direction: read requests of GPUs before Ampere, and NVLink to a POWER processor.
-func backCharge(from *vertex, k *link, bw int32) int32 {
-	var back int32
-	if k.to.kind == kindDevice && k.to.sm < 80 && from.kind != kindGPU {
-		back += bw / 8
-	}
-	if k.to.kind == kindCPU && k.to.cpu.arch == archPower && k.kind == PathNVL {
-		back += bw
-	}
-	return back
 }
 
 // reserve lays traffic of a candidate from one vertex to another, times the share, and tells whether there was room and the
@@ -169,8 +153,8 @@ func (l *ledger) reserve(c *candidate, from, to *vertex, share float32) bool {
 		return false
 	}
 	need := mega(bw * share)
-	if n := l.charge(from, p, len(p.links), need); n < len(p.links) {
-		l.charge(from, p, n, -need)
+	if n := l.charge(p, len(p.hops), need); n < len(p.hops) {
+		l.charge(p, n, -need)
 		return false
 	}
 	c.hops += int(share * float32(len(p.links)))
@@ -187,7 +171,7 @@ func (l *ledger) release(c *candidate, from, to *vertex, share float32) {
 	if p.kind >= PathDIS {
 		return
 	}
-	l.charge(from, p, len(p.links), -mega(bw*share))
+	l.charge(p, len(p.hops), -mega(bw*share))
 	c.hops -= int(share * float32(len(p.links)))
 }
 

@@ -117,8 +117,8 @@ func (w *walk) fromNet(net *vertex, to goal) {
 	if local >= 0 {
 		w.enter(net, local, 0, to, freeOrder)
 	}
-	for _, g := range w.sys.nearest(net, kindGPU) {
-		if g != local && net.paths[kindGPU][g].kind < PathDIS {
+	for _, g := range net.net.near {
+		if g != local {
 			w.enter(net, g, 0, to, freeOrder)
 		}
 	}

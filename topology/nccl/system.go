@@ -68,8 +68,9 @@ type netInfo struct {
 	port        int
 	bw          float32
 	latency     float32
-	rail, plane int // -1 = undefined
-	localGPU    int // GPU index, -1 = none
+	rail, plane int   // -1 = undefined
+	localGPU    int   // GPU index, -1 = none
+	near        []int // GPUs that are nearest, by index
 }
 
 // link is one direction of a connection; back is the other one.
@@ -84,11 +85,20 @@ type link struct {
 
 const linkPCI = PathPIX
 
-// path is a route from a vertex; bw is that of its narrowest link.
+// path is a route from a vertex; bw is that of its narrowest link. Hops are its links as a search loads them.
 type path struct {
-	links []*link
-	bw    float32
-	kind  PathType
+	links    []*link
+	bw       float32
+	kind     PathType
+	hops     []hop
+	overhead bool // PCI links carry a fifth more
+}
+
+// hop is one link of a path: what is taken of the link and, where share is not 0, of the other direction (1/share).
+type hop struct {
+	link, back int32
+	share      int32
+	pci        bool
 }
 
 // Limits of NCCL 2.27 to 2.30; the newest are the largest.
