@@ -100,7 +100,12 @@ func nicSpeeds(n *topology.Node) []float64 {
 func (c *Cluster) Job(names []string, gpus int) (*Job, error) {
 	j := &Job{Fabric: c.fabric, Nodes: make([]JobNode, 0, len(names))}
 	var unknown []string
+	seen := make(map[string]bool, len(names))
 	for _, name := range names {
+		if seen[name] {
+			return nil, fmt.Errorf("%s stands twice among the nodes of the job: each node must stand once, whatever its number of ranks", name)
+		}
+		seen[name] = true
 		place := c.fabric.Place(name)
 		if place < 0 {
 			unknown = append(unknown, name)

@@ -105,4 +105,7 @@ func TestClusterModels(t *testing.T) {
 	if _, err := c.Job([]string{"n0", "who"}, 0); err == nil || !strings.Contains(err.Error(), "does not know who") {
 		t.Errorf("unknown node: %v", err)
 	}
+	if _, err := c.Job([]string{"n0", "n0"}, 0); err == nil || !strings.Contains(err.Error(), "n0 stands twice") {
+		t.Errorf("a node twice: %v", err)
+	}
 }

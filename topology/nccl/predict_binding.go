@@ -98,7 +98,7 @@ func (n *network) worseNode(j *Job, a Algorithm) (Binding, bool) {
 		}
 	}
 	b := Binding{Kind: BindingNode, Subject: j.Nodes[u.first].Name, Device: model.Limiting}
-	if u.place >= 0 && n.f.nodes[u.place].limiting != "" {
+	if n.f != nil && u.place >= 0 && n.f.nodes[u.place].limiting != "" {
 		b.Device = n.f.nodes[u.place].limiting
 	}
 	b.Message = fmt.Sprintf("node %s alone finds %.0f GB/s, others %.0f, and NCCL takes the minimum of channels and of speed over all nodes", b.Subject, worst, best)
