@@ -4,7 +4,7 @@ ARGS ?=
 # go-nvml binds calls that NVIDIA deprecates; the warnings say nothing about this program.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: build demo test check bench clean fake-gpu
+.PHONY: build demo test check bench clean fake-gpu test-vm
 
 build: bin/railmap
 
@@ -31,6 +31,13 @@ check:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Real RDMA over soft RoCE, and a real two-socket PCIe tree, in a small virtual machine (qemu without acceleration: about two
+# minutes of processor time, 70 MB of kernel package once).
+VM ?= $(HOME)/.cache/railmap/vm
+test-vm:
+	.ci/vm/build $(VM)
+	RAILMAP_TEST_VM=$(VM) $(GO) test -count=1 -run Guest -v ./probe
 
 # A shell on a node that does not exist (h100x8, a100x4pcie, gb200x4): its tree is $$FAKE_ROOT, its GPU driver $$FAKE_DRIVER.
 MACHINE ?= h100x8

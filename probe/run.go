@@ -169,9 +169,9 @@ func driverFinding(err error, gpusOnBus int) topology.Finding {
 	if errors.Is(err, errNoDriver) {
 		f.Code, f.Remedy = "no-nvidia-driver", "install the NVIDIA driver, or say with --driver-dir where its libraries are"
 		f.Severity = topology.Warning
-		if gpusOnBus == 0 {
-			f.Severity = topology.Info
-		}
+	}
+	if gpusOnBus == 0 {
+		f.Severity = topology.Info
 	}
 	return f
 }
