@@ -41,7 +41,7 @@ type exportOptions struct {
 func (o *exportOptions) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&o.topology, "topology", "t", "", "file of the map, or - for standard input")
-	f.StringVar(&o.out, "out", "", "folder to write to, or - for standard output")
+	f.StringVarP(&o.out, "out", "o", "", "folder to write to, or - for standard output")
 	f.BoolVar(&o.check, "check", false, "write nothing; print what would change, exit 9 when anything would")
 	f.BoolVar(&o.force, "force", false, "write also what looks too small or too large")
 }

@@ -23,6 +23,7 @@ type exportPBSOptions struct {
 	nodes string
 	vnode string
 	hook  string
+	place placementOptions
 }
 
 // newExportPBSCmd writes what PBS Pro and OpenPBS read.
@@ -44,10 +45,16 @@ With --vnode it writes the vnode file of one node instead, for pbs_mom -s insert
 	f.StringVar(&o.vnode, "vnode", "", "write the vnode file of this node")
 	f.StringVar(&o.hook, "hook", "", "write also a MOM hook that publishes measured values from this feature file on the host")
 	o.addFlags(c)
+	o.place.addFlags(c)
+	o.place.addTasks(c)
+	o.place.jobs.addPBSFlags(c)
 	return c
 }
 
 func (o *exportPBSOptions) run(e *env) error {
+	if o.place.placement != "" {
+		return o.place.deliver(e, &o.exportOptions, "pbs", placementFile{"qsub.args", formatPBS})
+	}
 	nodes, err := hostlistFlag("nodes", o.nodes)
 	if err != nil {
 		return err
@@ -92,6 +99,7 @@ func renderPBS(e *env, t *topology.Topology, dir string, o pbs.Options) ([]expor
 func newExportLSFCmd(e *env) *cobra.Command {
 	var o exportOptions
 	var elim string
+	var place placementOptions
 	c := &cobra.Command{
 		Use:   "lsf",
 		Short: "Write compute units for LSF",
@@ -99,6 +107,9 @@ func newExportLSFCmd(e *env) *cobra.Command {
 badmin ckconfig, load with badmin reconfig.`,
 		Example: `  railmap export lsf -t map.yaml --out "$LSF_ENVDIR/lsbatch/cluster1/configdir"`,
 		RunE: func(*cobra.Command, []string) error {
+			if place.placement != "" {
+				return place.deliver(e, &o, "lsf", placementFile{"hostfile", formatLSF})
+			}
 			t, err := o.read(e)
 			if err != nil {
 				return err
@@ -117,6 +128,8 @@ badmin ckconfig, load with badmin reconfig.`,
 	}
 	c.Flags().StringVar(&elim, "scripts", "", "write also an elim that reports measured values from this feature file on the host, and an esub that keeps jobs in compute units")
 	o.addFlags(c)
+	place.addFlags(c)
+	place.addTasks(c)
 	return c
 }
 
@@ -129,6 +142,7 @@ type exportClearMLOptions struct {
 // newExportClearMLCmd writes what a ClearML server is told.
 func newExportClearMLCmd(e *env) *cobra.Command {
 	var o exportClearMLOptions
+	var place placementOptions
 	c := &cobra.Command{
 		Use:   "clearml",
 		Short: "Write queues and agent commands for ClearML",
@@ -136,6 +150,10 @@ func newExportClearMLCmd(e *env) *cobra.Command {
 group, and agents.txt, the command that starts the agent of each node.`,
 		Example: `  railmap export clearml -t map.yaml --side hpc --side k8s --out clearml`,
 		RunE: func(*cobra.Command, []string) error {
+			if place.placement != "" {
+				place.jobs.side = append(o.Sides, "any")[0]
+				return place.deliver(e, &o.exportOptions, "clearml", placementFile{"enqueue.json", formatClearML})
+			}
 			t, err := o.read(e)
 			if err != nil {
 				return err
@@ -151,6 +169,8 @@ group, and agents.txt, the command that starts the agent of each node.`,
 	f.StringArrayVar(&o.Sides, "side", nil, "scheduler whose agents pull; may be repeated (default: any)")
 	f.StringVar(&o.Fallback, "fallback", "", "queue that every agent also pulls from (default: SIDE-any)")
 	o.addFlags(c)
+	place.addFlags(c)
+	place.jobs.addClearMLFlags(c)
 	return c
 }
 

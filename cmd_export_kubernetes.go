@@ -39,6 +39,7 @@ func (o *kubernetesOptions) addPreset(c *cobra.Command) {
 // newExportKubernetesCmd writes node labels.
 func newExportKubernetesCmd(e *env) *cobra.Command {
 	var o kubernetesOptions
+	var place placementOptions
 	c := &cobra.Command{
 		Use:   "kubernetes",
 		Short: "Write the labels of the nodes",
@@ -50,6 +51,9 @@ with hysteresis against the file that is there.`,
   railmap export kubernetes -t map.yaml --out - | kubectl apply --server-side --field-manager=railmap-topology -f -
   railmap export kubernetes -t map.yaml --out gitops/nodes --check`,
 		RunE: func(*cobra.Command, []string) error {
+			if place.placement != "" {
+				return place.deliver(e, &o.exportOptions, "kubernetes", place.kubernetesPlacement()...)
+			}
 			return o.run(e, "kubernetes", func(t *topology.Topology) ([]exporters.File, error) {
 				o.Previous = o.previous(e, kubernetes.LabelsName)
 				return kubernetes.Labels(t, o.Options)
@@ -58,6 +62,8 @@ with hysteresis against the file that is there.`,
 	}
 	o.addPreset(c)
 	o.addFlags(c)
+	place.addFlags(c)
+	place.jobs.addKubernetesFlags(c)
 	return c
 }
 

@@ -45,17 +45,30 @@ type jobOptions struct {
 }
 
 func (j *jobOptions) addFlags(c *cobra.Command) {
+	j.addKubernetesFlags(c)
+	j.addPBSFlags(c)
+	j.addClearMLFlags(c)
+	c.Flags().StringVar(&j.side, "side", "any", "with -o clearml: side of the queue")
+}
+
+func (j *jobOptions) addKubernetesFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&j.affinity.Lease, "lease-label", "", "with -o affinity, pod-patch and lease-labels: name of the placement in the label of its nodes (needed above 256 nodes)")
-	f.BoolVar(&j.affinity.Preferred, "preferred", false, "with -o affinity and pod-patch: a wish instead of a must")
-	f.StringVar(&j.workload, "workload", string(kubernetes.IndexedJob), "with -o pod-index: job, jobset, pytorchjob, statefulset or leaderworkerset")
-	f.StringVar(&j.podGroup.api, "podgroup-api", kubernetes.PodGroupPlugins, "with -o podgroup: this, or "+kubernetes.PodGroupUpstream)
-	f.StringVar(&j.podGroup.name, "job-name", "gang", "with -o podgroup: name of the pod group")
-	f.StringVar(&j.podGroup.namespace, "namespace", "default", "with -o podgroup: its namespace")
-	f.IntVar(&j.cpus, "cpus-per-node", 1, "with -o pbs: ncpus of a chunk")
-	f.StringVar(&j.task, "task", "", "with -o clearml: id of the task")
-	f.StringVar(&j.queue, "queue", "", "with -o clearml: queue (default: SIDE-LEAF of a placement in one leaf group, else SIDE-any)")
-	f.StringVar(&j.side, "side", "any", "with -o clearml: side of the queue")
+	f.StringVar(&j.affinity.Lease, "lease-label", "", "for affinities and lease labels: name of the placement in the label of its nodes (needed above 256 nodes)")
+	f.BoolVar(&j.affinity.Preferred, "preferred", false, "for affinities: a wish instead of a must")
+	f.StringVar(&j.workload, "workload", string(kubernetes.IndexedJob), "for pod-index: job, jobset, pytorchjob, statefulset or leaderworkerset")
+	f.StringVar(&j.podGroup.api, "podgroup-api", kubernetes.PodGroupPlugins, "for podgroup: this, or "+kubernetes.PodGroupUpstream)
+	f.StringVar(&j.podGroup.name, "job-name", "gang", "for podgroup: name of the pod group")
+	f.StringVar(&j.podGroup.namespace, "namespace", "default", "for podgroup: its namespace")
+}
+
+func (j *jobOptions) addPBSFlags(c *cobra.Command) {
+	c.Flags().IntVar(&j.cpus, "cpus-per-node", 1, "for PBS: ncpus of a chunk")
+}
+
+func (j *jobOptions) addClearMLFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&j.task, "task", "", "for ClearML: id of the task")
+	f.StringVar(&j.queue, "queue", "", "for ClearML: queue (default: SIDE-LEAF of a placement in one leaf group, else SIDE-any)")
 }
 
 // text renders a placement in one of jobFormats; done is false for any other format.
@@ -107,8 +120,11 @@ func (j *jobOptions) clearml(t *topology.Topology, p *placer.Placement) ([]byte,
 	return clearml.EncodeRequests(requests)
 }
 
-// leafOf is the leaf group that holds all nodes of a placement; "" when there is none.
+// leafOf is the leaf group that holds all nodes of a placement; "" when there is none, or no map.
 func leafOf(t *topology.Topology, p *placer.Placement) string {
+	if t == nil {
+		return ""
+	}
 	parent := map[string]topology.Group{}
 	for _, g := range t.Tree.Groups {
 		parent[g.Name] = g
@@ -121,8 +137,11 @@ func leafOf(t *topology.Topology, p *placer.Placement) string {
 	return ""
 }
 
-// commonGPUs is the number of GPUs that all nodes have at least; 0 when it is unknown for one.
+// commonGPUs is the number of GPUs that all nodes have at least; 0 when it is unknown for one, or without a map.
 func commonGPUs(t *topology.Topology, nodes []string) int {
+	if t == nil {
+		return 0
+	}
 	least := 0
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
