@@ -9,6 +9,7 @@ func newBenchCmd(e *env) *cobra.Command {
 		newBenchNCCLCmd(e),
 		newBenchQualityCmd(e),
 		newBenchReplayCmd(e),
+		newBenchLendCmd(e),
 		newBenchLatencyCmd(e),
 		newBenchStatesCmd(e),
 	)

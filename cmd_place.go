@@ -33,6 +33,7 @@ type stateOptions struct {
 	lent    string
 	drained string
 	gangs   []string
+	gpus    []string
 }
 
 func newPlaceCmd(e *env) *cobra.Command {
@@ -85,6 +86,7 @@ func (s *stateOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&s.busy, "busy", "", "host list of nodes in use")
 	f.StringVar(&s.lent, "lent", "", "host list of nodes lent to the other scheduler")
 	f.StringVar(&s.drained, "drained", "", "host list of nodes closed to jobs")
+	f.StringArrayVar(&s.gpus, "used-gpus", nil, "NODE=INDEXES: GPUs in use on a shared node, as node01=0-3 (repeatable)")
 	f.StringArrayVar(&s.gangs, "gang", nil, "host list of one running gang, or HOSTLIST@SECONDS with the time until its expected end: busy, and its traffic loads the uplinks it crosses (repeatable)")
 }
 
@@ -193,6 +195,35 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 	return topo, snapshot, nil
 }
 
+// usedGPUs parses NODE=0-3,6 into indexes.
+func usedGPUs(list []string) (map[string][]int, error) {
+	var out map[string][]int
+	for _, s := range list {
+		i := strings.LastIndexByte(s, '=')
+		if i < 1 {
+			return nil, usagef("--used-gpus %s: must be NODE=INDEXES, as node01=0-3,6", s)
+		}
+		for _, part := range strings.Split(s[i+1:], ",") {
+			low, high, ranged := strings.Cut(part, "-")
+			a, err := strconv.Atoi(low)
+			b := a
+			if err == nil && ranged {
+				b, err = strconv.Atoi(high)
+			}
+			if err != nil || a < 0 || b < a || b >= 64 {
+				return nil, usagef("--used-gpus %s: %q must be an index or a range between 0 and 63", s, part)
+			}
+			if out == nil {
+				out = map[string][]int{}
+			}
+			for ; a <= b; a++ {
+				out[s[:i]] = append(out[s[:i]], a)
+			}
+		}
+	}
+	return out, nil
+}
+
 // newCluster is a topology made fast to ask, with NCCL's model for predictions.
 func newCluster(topo *topology.Topology) (*placer.Cluster, error) {
 	predict, err := ncclPredictor(topo, nil)
@@ -215,6 +246,10 @@ func (s *stateOptions) state() (placer.State, error) {
 			return st, err
 		}
 		*list.to = names
+	}
+	var err error
+	if st.UsedGPUs, err = usedGPUs(s.gpus); err != nil {
+		return st, err
 	}
 	for i, expr := range s.gangs {
 		g := placer.Gang{Name: fmt.Sprint(i + 1)}

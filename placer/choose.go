@@ -220,7 +220,9 @@ func (ch *chooser) pick(grp *group, need int, out []int32) []int32 {
 	found := out[from:]
 	if len(found) > need {
 		step := func(v int32) int { return int(ch.s.shareAt(v) * 100) }
-		slices.SortFunc(found, func(a, b int32) int { return cmp.Or(cmp.Compare(step(a), step(b)), cmp.Compare(a, b)) })
+		slices.SortFunc(found, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(ch.s.freeGPUs(a), ch.s.freeGPUs(b)), cmp.Compare(step(a), step(b)), cmp.Compare(a, b))
+		})
 		found = found[:need]
 		slices.Sort(found)
 	}

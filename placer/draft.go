@@ -52,7 +52,7 @@ func (d *draft) apply(st State) error {
 		}
 		d.cross(at, 1)
 	}
-	return nil
+	return d.shareNodes(st.UsedGPUs)
 }
 
 // setUse changes what node v is used for. Cost: buckets × depth for a node that becomes free or is taken.

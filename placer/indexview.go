@@ -95,7 +95,7 @@ const minimumTolerance = .01
 
 func (p *problem) indexView(r *Request) (*indexView, bool) {
 	s := p.s
-	if s.layers == nil || p.seg > 1 || r.Tolerance < minimumTolerance && p.k > 1 || r.Include != nil {
+	if s.layers == nil || p.seg > 1 || r.GPUsPerNode > 0 && len(s.gpus) > 0 || r.Tolerance < minimumTolerance && p.k > 1 || r.Include != nil {
 		return nil, false
 	}
 	x := &indexView{s: s, keep: s.c.bucketOf(worthShare)}

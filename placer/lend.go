@@ -11,8 +11,9 @@ import (
 //
 //  1. free nodes that are slow: serving seldom needs the fabric;
 //  2. leaf groups that are broken already, from the pods with the fewest usable nodes up, but not of the best pod;
-//  3. broken leaf groups of the best pod, the most broken first, while that costs less than it saves (see lendOrder);
-//  4. whole leaf groups, of the emptiest pod first, the best pod's last.
+//  3. broken leaf groups of the best pod, the most broken first, up to an eighth of what it has;
+//  4. whole leaf groups of the other pods, the emptiest pod first;
+//  5. the rest of the best pod.
 //
 // The free nodes of a leaf group go together; only the last leaf group taken from is left part free.
 
@@ -39,8 +40,8 @@ type lendLeaf struct {
 	pod    int32
 	usable int
 	whole  bool
-	best   bool // of the pod with most usable nodes
-	podUse int  // usable nodes of its pod
+	tier   int // order of lending
+	podUse int // usable nodes of its pod
 }
 
 // Lend chooses n free nodes to lend to the other side. An *InfeasibleError says that fewer are free.
@@ -117,26 +118,36 @@ func (s *Snapshot) lendLeaves() []lendLeaf {
 		}
 	}
 	for i := range leaves {
-		leaves[i].best, leaves[i].podUse = leaves[i].pod == best, pods[leaves[i].pod]
+		leaves[i].podUse = pods[leaves[i].pod]
 	}
 	slices.SortStableFunc(leaves, lendOrder)
+	spare := pods[best] / 8
+	for i := range leaves {
+		l := &leaves[i]
+		switch {
+		case l.pod != best && l.whole:
+			l.tier = 2
+		case l.pod == best:
+			l.tier = 3
+			if !l.whole && l.usable <= spare {
+				spare -= l.usable
+				l.tier = 1
+			}
+		}
+	}
+	slices.SortStableFunc(leaves, func(a, b lendLeaf) int { return cmp.Compare(a.tier, b.tier) })
 	return leaves
 }
 
-// lendOrder: broken before whole, other pods before the best one, emptier pods first, emptier leaf groups first.
+// lendOrder: broken before whole, emptier pods first, emptier leaf groups first.
 func lendOrder(a, b lendLeaf) int {
-	return cmp.Or(compareBool(a.best, b.best), compareBool(a.whole, b.whole), cmp.Compare(a.podUse, b.podUse), cmp.Compare(a.pod, b.pod),
-		cmp.Compare(a.usable, b.usable), cmp.Compare(a.g, b.g))
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+	if a.whole != b.whole {
+		if b.whole {
+			return -1
+		}
+		return 1
 	}
-	return 1
+	return cmp.Or(cmp.Compare(a.podUse, b.podUse), cmp.Compare(a.pod, b.pod), cmp.Compare(a.usable, b.usable), cmp.Compare(a.g, b.g))
 }
 
 func (s *Snapshot) worthIn(grp *group) int {

@@ -75,7 +75,7 @@ func (p *problem) prepare() {
 	}
 	for v := range p.allow {
 		n := &c.nodes[v]
-		if !p.s.freeAt(int32(v)) || r.GPUModel != "" && n.model != r.GPUModel || r.GPUsPerNode > 0 && n.gpus > 0 && int(n.gpus) < r.GPUsPerNode {
+		if !p.s.freeAt(int32(v)) && !p.s.sharesGPUs(int32(v), r.GPUsPerNode) || r.GPUModel != "" && n.model != r.GPUModel || r.GPUsPerNode > 0 && n.gpus > 0 && int(n.gpus) < r.GPUsPerNode {
 			p.allow[v] = false
 		}
 	}
@@ -96,6 +96,8 @@ func (p *problem) solve(r *Request) (*choice, error) {
 	switch r.collective() {
 	case AllToAll:
 		solver = p.solveAllToAll
+	case Tree, Mixed:
+		solver = p.solveCandidates
 	}
 	best, err := solver(r)
 	if err != nil {
@@ -132,6 +134,9 @@ func (p *problem) solveExact(r *Request) (*choice, error) {
 	if p.k == 1 {
 		t = 0 // one node needs no fabric: the price picks a broken leaf and its slowest node
 	}
+	if p.preferShared(t) {
+		values = p.ringValues()
+	}
 	ch := &chooser{c: p.c, s: p.s, v: newExactView(p, t, false), k: p.k, seg: p.seg, t: t, mask: p.mask}
 	out := &choice{order: ch.nodes(ch.group(p.within)), values: values}
 	out.group = p.c.common(out.order)
@@ -153,6 +158,7 @@ func (p *problem) answer(r *Request, best *choice) *Placement {
 			out.Level = ""
 		}
 	}
+	out.GPUs = p.pickGPUs(r, best.order)
 	out.IdealShare = p.idealShare(r)
 	out.Loss = lossAgainst(best.share, out.IdealShare)
 	out.Predicted = c.predict(out.Nodes, out.Share, r)

@@ -7,8 +7,10 @@ type Placement struct {
 	topology.Header `yaml:",inline"`
 	Generation      uint64   `json:"generation" yaml:"generation"` // of the topology and state that were asked
 	Nodes           []string `json:"nodes" yaml:"nodes"`           // in rank order, depth first over the tree
-	Level           string   `json:"level,omitempty" yaml:"level,omitempty"`
-	Group           string   `json:"group,omitempty" yaml:"group,omitempty"` // the lowest group that holds all nodes
+	// GPUs are the GPU indexes on each of Nodes, when the request asks for fewer than the nodes have.
+	GPUs  [][]int `json:"gpus,omitempty" yaml:"gpus,omitempty,flow"`
+	Level string  `json:"level,omitempty" yaml:"level,omitempty"`
+	Group string  `json:"group,omitempty" yaml:"group,omitempty"` // the lowest group that holds all nodes
 	// Share is the predicted bandwidth of the gang in shares of a node's nominal bandwidth; 1 for a single node, which needs
 	// no fabric.
 	Share     float64    `json:"share" yaml:"share"`

@@ -9,6 +9,7 @@ const (
 	Busy
 	Lent
 	Drained
+	Partial  // some GPUs of the node are in use: it takes shared requests only
 	excluded // by the request itself
 )
 
@@ -18,6 +19,8 @@ type State struct {
 	Lent    []string
 	Drained []string
 	Gangs   []Gang // running gangs
+	// UsedGPUs names GPUs in use on nodes that are shared, by index from 0.
+	UsedGPUs map[string][]int
 }
 
 // Gang is a running gang: its nodes are busy, and its ring crosses the uplink of every group that holds some but not all of
@@ -36,8 +39,9 @@ type Snapshot struct {
 	use        []*useChunk
 	band       []*bandChunk
 	link       []*linkChunk
-	ends       []GangEnd // of the gangs of the state that it was made from
-	layers     []layer   // the index, one layer per node class; nil without one
+	gpus       map[int32]uint64 // GPUs in use on shared nodes, one bit each; never changed in place
+	ends       []GangEnd        // of the gangs of the state that it was made from
+	layers     []layer          // the index, one layer per node class; nil without one
 }
 
 // Sizes of chunks. A change copies the chunks that it touches, so they are small; a generation copies the lists of pointers
