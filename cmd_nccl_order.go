@@ -10,12 +10,10 @@ import (
 	"github.com/railmap/railmap/topology/nccl"
 )
 
-// Formats of rank orders.
+// formatRankfile is Open MPI's "rank N=host slot=N"; formatTorchrun is "host node-rank" a line, for torchrun's static rendezvous.
 const (
-	formatHosts         = "hosts"
-	formatSlurmHostfile = "slurm-hostfile"
-	formatRankfile      = "rankfile"
-	formatTorchrun      = "torchrun"
+	formatRankfile = "rankfile"
+	formatTorchrun = "torchrun"
 )
 
 // ncclOrderOptions are the flags of railmap nccl order.
@@ -36,19 +34,19 @@ func newNCCLOrderCmd(e *env) *cobra.Command {
 		Long: `NCCL's rings follow rank order: node n sends to n+1 and the last to the first. Count the ring edges that leave a leaf
 group for the given order, for the best one, and for sorted names (torchrun's dynamic rendezvous sorts by name).
 
-Other outputs write an order, the given one or with --best the best one: hosts (one a line), hostlist (as Slurm folds it),
-slurm-hostfile (for SLURM_HOSTFILE with srun --distribution=arbitrary), rankfile (Open MPI) and torchrun (host and
---node-rank).`,
+Other outputs write an order, the given one or with --best the best one: name (one a line), hostlist (as Slurm folds it),
+hostfile (once a rank, for SLURM_HOSTFILE with srun --distribution=arbitrary), rankfile (Open MPI) and torchrun (host
+and --node-rank).`,
 		Example: `  railmap nccl order -t map.yaml --hosts 'gpu-[001-016]'
-  railmap nccl order -t map.yaml --hosts "$SLURM_JOB_NODELIST" --best --tasks-per-node 8 -o slurm-hostfile`,
+  railmap nccl order -t map.yaml --hosts "$SLURM_JOB_NODELIST" --best --tasks-per-node 8 -o hostfile`,
 		RunE: func(*cobra.Command, []string) error { return o.run(e) },
 	}
 	addTopologyFlag(c, &o.topology)
 	f := c.Flags()
 	f.StringVar(&o.hosts, "hosts", "", "host list in rank order (required)")
 	f.BoolVar(&o.best, "best", false, "write the best order in place of the given one")
-	f.IntVar(&o.tasks, "tasks-per-node", 8, "ranks of a node, for slurm-hostfile and rankfile")
-	addOutput(c, &o.output, formatTable, formatWide, formatJSON, formatHosts, formatHostlist, formatSlurmHostfile, formatRankfile, formatTorchrun)
+	f.IntVar(&o.tasks, "tasks-per-node", 8, "ranks of a node, for hostfile and rankfile")
+	addOutput(c, &o.output, formatTable, formatWide, formatJSON, formatName, formatHostlist, formatHostfile, formatRankfile, formatTorchrun)
 	return c
 }
 
@@ -88,11 +86,11 @@ func (o *ncclOrderOptions) print(e *env, r nccl.OrderReport) error {
 	}
 	text := ""
 	switch o.output.format {
-	case formatHosts:
+	case formatName:
 		text = nccl.HostList(names)
 	case formatHostlist:
 		text = topology.FoldHostlist(names) + "\n"
-	case formatSlurmHostfile:
+	case formatHostfile:
 		text = nccl.SlurmHostfile(names, o.tasks)
 	case formatRankfile:
 		text = nccl.Rankfile(names, o.tasks)

@@ -15,6 +15,8 @@ const formatsText = `Formats of -o. Each command offers some of them; the first 
   name      one name per line
   hostlist  names folded as Slurm writes them: gpu[001-004,007]
   hostfile  one name per line and task in rank order, for SLURM_HOSTFILE
+  torchrun  node name and --node-rank a line, for torchrun's static rendezvous
+  env       NAME=VALUE lines
   sbatch    options of sbatch, salloc and srun that give a job exactly these nodes
   affinity  the same for a pod template of Kubernetes
   tree      the levels of the cluster as indented text
