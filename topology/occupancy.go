@@ -12,10 +12,11 @@ const KindOccupancy = "Occupancy"
 // Occupancy is one scheduler's whole view of its nodes and running jobs at one time. A later document of the same side
 // replaces an earlier one.
 type Occupancy struct {
-	Header `yaml:",inline"`
-	Side   string          `json:"side" yaml:"side"` // slurm, kubernetes, pbs, lsf, clearml
-	Nodes  []NodeOccupancy `json:"nodes" yaml:"nodes"`
-	Jobs   []JobOccupancy  `json:"jobs,omitempty" yaml:"jobs,omitempty"`
+	Header   `yaml:",inline"`
+	Side     string          `json:"side" yaml:"side"` // slurm, kubernetes, pbs, lsf, clearml
+	Nodes    []NodeOccupancy `json:"nodes" yaml:"nodes"`
+	Jobs     []JobOccupancy  `json:"jobs,omitempty" yaml:"jobs,omitempty"`
+	Findings []Finding       `json:"findings,omitempty" yaml:"findings,omitempty"` // what its reader did not understand
 }
 
 // NodeUse is what a scheduler does with a node.
@@ -56,8 +57,8 @@ type JobOccupancy struct {
 // KindName names the kind.
 func (*Occupancy) KindName() string { return KindOccupancy }
 
-// maxGPUs bounds the GPUs of one node.
-const maxGPUs = 64
+// MaxNodeGPUs bounds the GPUs of one node.
+const MaxNodeGPUs = 64
 
 // Validate checks names, uses and counts.
 func (o *Occupancy) Validate() error {
@@ -81,12 +82,12 @@ func (o *Occupancy) Validate() error {
 		default:
 			bad("nodes[%d].use is %q: must be free, busy, drained, down or reserved", i, n.Use)
 		}
-		if n.GPUCount < 0 || n.GPUCount > maxGPUs || n.GPUsUsedCount < 0 || n.GPUsUsedCount > maxGPUs {
-			bad("nodes[%d]: GPU counts must be between 0 and %d", i, maxGPUs)
+		if n.GPUCount < 0 || n.GPUCount > MaxNodeGPUs || n.GPUsUsedCount < 0 || n.GPUsUsedCount > MaxNodeGPUs {
+			bad("nodes[%d]: GPU counts must be between 0 and %d", i, MaxNodeGPUs)
 		}
 		for _, g := range n.GPUsUsed {
-			if g < 0 || g >= maxGPUs {
-				bad("nodes[%d].gpusUsed holds %d: must be between 0 and %d", i, g, maxGPUs-1)
+			if g < 0 || g >= MaxNodeGPUs {
+				bad("nodes[%d].gpusUsed holds %d: must be between 0 and %d", i, g, MaxNodeGPUs-1)
 			}
 		}
 	}
