@@ -74,6 +74,8 @@ func runModel(t *testing.T, steps []step) error {
 	defer func() { l.Close() }()
 	var all []*granted
 	for i, s := range steps {
+		time.Sleep(2 * time.Millisecond) // let leases end whose time is over, before the store fails
+		synctest.Wait()
 		if s.Fault != "" {
 			store.fail = []string{s.Fault}
 		}
@@ -105,8 +107,6 @@ func runModel(t *testing.T, steps []step) error {
 
 // request1 makes one request and checks its answer against what was promised before.
 func request1(t *testing.T, l *Ledger, all []*granted, s step) ([]*granted, error) {
-	time.Sleep(2 * time.Millisecond) // let leases end whose time is over
-	synctest.Wait()
 	if s.Kind == "reserve" {
 		var free bool
 		l.View(func(st *State) { free = st.conflict(s.Claims) == nil })
