@@ -151,10 +151,10 @@ func canonicalEntries(entries []Entry) []Entry {
 }
 
 // TestRealVerdicts holds the recorded verdicts of all corpus cases against the installed releases, so that the lint is tested
-// on what Slurm really does. It takes about 400 controllers, hence RAILMAP_HEAVY=1.
+// on what Slurm really does. It takes about 300 controllers, hence RAILMAP_HEAVY=1.
 func TestRealVerdicts(t *testing.T) {
 	if os.Getenv("RAILMAP_HEAVY") == "" {
-		t.Skip("starts some 400 controllers: set RAILMAP_HEAVY=1")
+		t.Skip("starts some 300 controllers: set RAILMAP_HEAVY=1")
 	}
 	cases := readCorpus(t)
 	for _, s := range realSlurms(t) {
