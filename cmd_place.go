@@ -22,6 +22,8 @@ type placeOptions struct {
 	include  string
 	req      placer.Request
 	message  string
+	layout   string
+	weights  string
 	slurm    slurmJobOptions
 	jobs     jobOptions
 	output   output
@@ -78,6 +80,9 @@ func (o *placeOptions) addFlags(cmd *cobra.Command) {
 	f.Float64Var(&o.req.Tolerance, "tolerance", 0, "share of bandwidth that may be given up for a tighter placement, as 0.02")
 	f.Float64Var(&o.req.DurationSeconds, "duration", 0, "run time in seconds at ideal bandwidth: the answer may then be to wait for a running gang's end")
 	f.Float64Var(&o.req.CommunicationFraction, "communication-fraction", 0, "share of the run time that is communication (default 0.3)")
+	f.BoolVar(&o.req.ChooseSegment, "choose-segment", false, "prefer the largest segments that cost next to no bandwidth")
+	f.StringVar(&o.layout, "layout", "", "TENSORxPIPELINExDATA: keep pipeline stages together, as 8x4x2; needs --gpus-per-node")
+	f.StringVar(&o.weights, "weights", "", "shares of traffic of --collective mixed: RING,ALL-TO-ALL,TREE, as 0.7,0.3,0")
 	f.IntVar(&o.req.SegmentNodes, "segment", 0, "nodes of a segment that must share a leaf group; divides --nodes")
 }
 
@@ -137,11 +142,33 @@ func (o *placeOptions) complete(cmd *cobra.Command) error {
 		}
 		o.req.MessageBytes = n
 	}
+	if err := o.parseShapes(); err != nil {
+		return err
+	}
 	if o.req.Nodes == 0 && o.req.GPUs == 0 {
 		return usagef("--nodes: must be given (or --gpus with --gpus-per-node)")
 	}
 	if err := o.req.Validate(); err != nil {
 		return usagef("%v", err)
+	}
+	return nil
+}
+
+// parseShapes reads --layout and --weights.
+func (o *placeOptions) parseShapes() error {
+	if o.layout != "" {
+		l := &placer.Layout{}
+		if n, err := fmt.Sscanf(o.layout, "%dx%dx%d", &l.Tensor, &l.Pipeline, &l.Data); err != nil || n != 3 {
+			return usagef("--layout %s: must be TENSORxPIPELINExDATA, as 8x4x2", o.layout)
+		}
+		o.req.Layout = l
+	}
+	if o.weights != "" {
+		w := &placer.Weights{}
+		if n, err := fmt.Sscanf(o.weights, "%g,%g,%g", &w.Ring, &w.AllToAll, &w.Tree); err != nil || n != 3 {
+			return usagef("--weights %s: must be RING,ALL-TO-ALL,TREE, as 0.7,0.3,0", o.weights)
+		}
+		o.req.Weights = w
 	}
 	return nil
 }
@@ -164,6 +191,7 @@ func (o *placeOptions) mergeRequest(cmd *cobra.Command) error {
 		"minimum-share":          func() { o.req.MinimumShare = flags.MinimumShare },
 		"tolerance":              func() { o.req.Tolerance = flags.Tolerance },
 		"segment":                func() { o.req.SegmentNodes = flags.SegmentNodes },
+		"choose-segment":         func() { o.req.ChooseSegment = flags.ChooseSegment },
 		"duration":               func() { o.req.DurationSeconds = flags.DurationSeconds },
 		"communication-fraction": func() { o.req.CommunicationFraction = flags.CommunicationFraction },
 	} {

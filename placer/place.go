@@ -15,7 +15,7 @@ func Place(s *Snapshot, r *Request) (*Placement, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, err := p.solve(r)
+	best, err := p.solveSegments(r)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +158,8 @@ func (p *problem) answer(r *Request, best *choice) *Placement {
 			out.Level = ""
 		}
 	}
+	out.Segment = c.segmentOf(best.order)
+	out.Stages = c.stages(r.Layout, r.GPUsPerNode, best.order)
 	out.GPUs = p.pickGPUs(r, best.order)
 	out.IdealShare = p.idealShare(r)
 	out.Loss = lossAgainst(best.share, out.IdealShare)

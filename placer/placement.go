@@ -11,6 +11,9 @@ type Placement struct {
 	GPUs  [][]int `json:"gpus,omitempty" yaml:"gpus,omitempty,flow"`
 	Level string  `json:"level,omitempty" yaml:"level,omitempty"`
 	Group string  `json:"group,omitempty" yaml:"group,omitempty"` // the lowest group that holds all nodes
+	// Segment is the largest size of equal consecutive parts that each stand in one leaf group (Slurm --segment); 1 = none.
+	Segment int     `json:"segment" yaml:"segment"`
+	Stages  []Stage `json:"stages,omitempty" yaml:"stages,omitempty"` // of the request's layout
 	// Share is the predicted bandwidth of the gang in shares of a node's nominal bandwidth; 1 for a single node, which needs
 	// no fabric.
 	Share     float64    `json:"share" yaml:"share"`

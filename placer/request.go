@@ -43,6 +43,9 @@ type Request struct {
 	Tolerance float64 `json:"tolerance,omitempty" yaml:"tolerance,omitempty"`
 	// SegmentNodes is the size of groups (DP groups, Slurm --segment) that must each stay in one leaf group; it divides nodes.
 	SegmentNodes int `json:"segmentNodes,omitempty" yaml:"segmentNodes,omitempty"`
+	// ChooseSegment asks for the largest segments that cost next to no bandwidth; Layout does so for its pipeline stages.
+	ChooseSegment bool    `json:"chooseSegment,omitempty" yaml:"chooseSegment,omitempty"`
+	Layout        *Layout `json:"layout,omitempty" yaml:"layout,omitempty"`
 	// DurationSeconds is the run time at ideal bandwidth and CommunicationFraction the share of it that is communication
 	// (absent = 0.3); with them the answer can be to wait.
 	DurationSeconds       float64 `json:"durationSeconds,omitempty" yaml:"durationSeconds,omitempty"`
@@ -95,6 +98,7 @@ func (r *Request) Validate() error {
 	if k := r.size(); r.SegmentNodes < 0 || r.SegmentNodes > 0 && k > 0 && k%r.SegmentNodes != 0 {
 		bad("segmentNodes is %d: must divide nodes, %d", r.SegmentNodes, k)
 	}
+	errs = append(errs, r.Layout.validate(r.size(), r.GPUsPerNode))
 	if r.MessageBytes < 0 {
 		bad("messageBytes is %d: must not be negative", r.MessageBytes)
 	}
