@@ -181,8 +181,8 @@ func printVectorScores(e *env, o *output, first string, rows []nccl.VectorScore)
 	t := newTable(first, "NODES", ">ROWS", ">EXACT-TUPLES", ">SAME-CHOICE", ">TIME-MEDIAN", ">TIME-MAX", ">BUSBW-MEDIAN", ">BUSBW-MAX",
 		">GIVEN-CHOICE+", ">GIVEN-TIME-MAX+", ">GIVEN-BUSBW-MAX+", "FIRST-DIFFERENCE+")
 	for _, r := range rows {
-		t.add(r.Machine, r.Nodes, r.Rows, percent(r.ExactTupleShare), percent(r.ChoiceShare), percent(r.MedianTimeError), percent(r.MaxTimeError),
-			percent(r.MedianBusError), percent(r.MaxBusError), percent(r.GivenChoiceShare), percent(r.GivenMaxTimeError), percent(r.GivenMaxBusError), r.Wrong)
+		t.add(r.Machine, r.Nodes, r.Rows, percent(r.ExactTupleShare), percent(r.ChoiceShare), percentOf(r.MedianTimeError), percentOf(r.MaxTimeError),
+			percent(r.MedianBusError), percent(r.MaxBusError), percent(r.GivenChoiceShare), percentOf(r.GivenMaxTimeError), percent(r.GivenMaxBusError), r.Wrong)
 	}
 	return t.write(e.stdout, o)
 }
@@ -210,3 +210,11 @@ func (o *benchNCCLOptions) printPublished(e *env, p *nccl.PublishedScore) error 
 
 // percent prints a ratio with two decimals.
 func percent(ratio float64) string { return fmt.Sprintf("%.2f%%", 100*ratio) }
+
+// percentOf is percent of a figure that may not be there.
+func percentOf(ratio *float64) string {
+	if ratio == nil {
+		return notApplicable
+	}
+	return percent(*ratio)
+}

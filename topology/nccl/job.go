@@ -5,7 +5,8 @@ package nccl
 type NodeModel struct {
 	Name     string `json:"name"` // what it was made from: a file, a digest, "default 8xH100, 8x400G"
 	GPUs     int    `json:"gpus"`
-	SM       int    `json:"computeCapability"` // × 10
+	SM       int    `json:"computeCapability"`              // × 10, the lowest of its GPUs
+	MaxSM    int    `json:"maxComputeCapability,omitempty"` // the highest; 0 = the same
 	CPU      CPU    `json:"cpu"`
 	NVSwitch bool   `json:"nvSwitch"`
 	Alone    Graphs `json:"alone"`  // the graphs of a job on this node only

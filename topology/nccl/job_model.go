@@ -13,8 +13,8 @@ func NewNodeModel(name string, x *XML, o Options) (*NodeModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, sm := s.SM()
-	m := &NodeModel{Name: name, GPUs: s.GPUs(), SM: sm, CPU: s.Processor(), NVSwitch: s.NVSwitch(), Limiting: x.limiting()}
+	low, high := s.SM()
+	m := &NodeModel{Name: name, GPUs: s.GPUs(), SM: low, MaxSM: high, CPU: s.Processor(), NVSwitch: s.NVSwitch(), Limiting: x.limiting()}
 	if m.NVSwitch && len(s.hosts) == 1 {
 		m.Fused = (&domainModels{host: x, options: o, alone: m}).of
 	}
@@ -166,3 +166,6 @@ func once(build func(int) *NodeModel) func(int) *NodeModel {
 		return m
 	}
 }
+
+// highest is the highest compute capability of the node's GPUs.
+func (m *NodeModel) highest() int { return max(m.SM, m.MaxSM) }

@@ -67,13 +67,13 @@ func Predict(j *Job) (Prediction, error) {
 // comm sums up the units: what ranks exchange at the start of a job.
 func (j *Job) comm(crew *crew) Comm {
 	first, count := crew.models[0], len(crew.units)
-	c := Comm{Version: j.Version, Nodes: count, MinSM: first.SM, MaxSM: first.SM, CPU: first.CPU, CollNet: j.CollNet, NVSwitch: true,
+	c := Comm{Version: j.Version, Nodes: count, MinSM: first.SM, MaxSM: first.highest(), CPU: first.CPU, CollNet: j.CollNet, NVSwitch: true,
 		Graphs: first.graphs(count)}
 	for i := range crew.units {
 		c.Ranks += int(crew.units[i].ranks)
 	}
 	for _, m := range crew.models {
-		c.MinSM, c.MaxSM = min(c.MinSM, m.SM), max(c.MaxSM, m.SM)
+		c.MinSM, c.MaxSM = min(c.MinSM, m.SM), max(c.MaxSM, m.highest())
 		if m.CPU.Vendor != c.CPU.Vendor {
 			c.CPU.Vendor = "mixed"
 		}

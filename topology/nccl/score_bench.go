@@ -17,14 +17,15 @@ type VectorScore struct {
 	// ChoiceShare is the share of rows with the same algorithm and protocol, from our own graphs.
 	ChoiceShare float64 `json:"choiceShare"`
 	// Errors of time and bus bandwidth as ratios, from our own graphs; compared at the precision that the file was written with.
-	MedianTimeError float64 `json:"medianTimeError"`
-	MaxTimeError    float64 `json:"maxTimeError"`
-	MedianBusError  float64 `json:"medianBusError"`
-	MaxBusError     float64 `json:"maxBusError"`
+	// Those of time are absent where the file has no times.
+	MedianTimeError *float64 `json:"medianTimeError,omitempty"`
+	MaxTimeError    *float64 `json:"maxTimeError,omitempty"`
+	MedianBusError  float64  `json:"medianBusError"`
+	MaxBusError     float64  `json:"maxBusError"`
 	// The same with the graphs of the file: the tuning arithmetic alone.
-	GivenChoiceShare  float64 `json:"givenChoiceShare"`
-	GivenMaxTimeError float64 `json:"givenMaxTimeError"`
-	GivenMaxBusError  float64 `json:"givenMaxBusError"`
+	GivenChoiceShare  float64  `json:"givenChoiceShare"`
+	GivenMaxTimeError *float64 `json:"givenMaxTimeError,omitempty"`
+	GivenMaxBusError  float64  `json:"givenMaxBusError"`
 	// Wrong names the first differing row, for whoever looks into it.
 	Wrong string `json:"wrong,omitempty"`
 }
@@ -32,6 +33,7 @@ type VectorScore struct {
 // scored is what one row came to.
 type scored struct {
 	exact, choice, givenChoice bool
+	timed                      bool // the file has a time
 	time, bus                  float64
 	givenTime, givenBus        float64
 	wrong                      string
@@ -64,8 +66,10 @@ func (v *VectorScore) sum(rows []scored) {
 	var times, buses, givenTimes, givenBuses []float64
 	exact, choice, given := 0, 0, 0
 	for _, r := range rows {
-		times, buses = append(times, r.time), append(buses, r.bus)
-		givenTimes, givenBuses = append(givenTimes, r.givenTime), append(givenBuses, r.givenBus)
+		if r.timed {
+			times, givenTimes = append(times, r.time), append(givenTimes, r.givenTime)
+		}
+		buses, givenBuses = append(buses, r.bus), append(givenBuses, r.givenBus)
 		exact, choice, given = exact+count(r.exact), choice+count(r.choice), given+count(r.givenChoice)
 		if v.Wrong == "" {
 			v.Wrong = r.wrong
@@ -73,9 +77,12 @@ func (v *VectorScore) sum(rows []scored) {
 	}
 	n := float64(len(rows))
 	v.Rows, v.ExactTupleShare, v.ChoiceShare, v.GivenChoiceShare = len(rows), float64(exact)/n, float64(choice)/n, float64(given)/n
-	v.MedianTimeError, v.MaxTimeError = roundTo(quantile(times, .5), 6), roundTo(slices.Max(times), 6)
 	v.MedianBusError, v.MaxBusError = roundTo(quantile(buses, .5), 6), roundTo(slices.Max(buses), 6)
-	v.GivenMaxTimeError, v.GivenMaxBusError = roundTo(slices.Max(givenTimes), 6), roundTo(slices.Max(givenBuses), 6)
+	v.GivenMaxBusError = roundTo(slices.Max(givenBuses), 6)
+	if len(times) > 0 {
+		median, most, given := roundTo(quantile(times, .5), 6), roundTo(slices.Max(times), 6), roundTo(slices.Max(givenTimes), 6)
+		v.MedianTimeError, v.MaxTimeError, v.GivenMaxTimeError = &median, &most, &given
+	}
 }
 
 func count(b bool) int {
@@ -109,7 +116,7 @@ func (s *Scorer) Vectors(rows []Vector) ([]VectorScore, error) {
 			return nil, err
 		}
 		own := m.graphs(v.Nodes)
-		r, err := s.row(v, own, own, v.Graphs)
+		r, err := s.row(v, m, own, v.Graphs)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %d nodes: %w", v.Machine, v.Nodes, err)
 		}
@@ -150,7 +157,7 @@ func (s *Scorer) BadNodes(rows []Vector, xml, env string) ([]VectorScore, error)
 		if err != nil {
 			return nil, err
 		}
-		r, err := s.row(v, bad.graphs(v.Nodes), Combine(good.graphs(v.Nodes), bad.graphs(v.Nodes)), Combine(v.GoodGraphs, v.Graphs))
+		r, err := s.row(v, bad, Combine(good.graphs(v.Nodes), bad.graphs(v.Nodes)), Combine(v.GoodGraphs, v.Graphs))
 		if err != nil {
 			return nil, fmt.Errorf("%s, %d nodes: %w", v.BadNode, v.Nodes, err)
 		}
@@ -194,14 +201,13 @@ func (s *Scorer) search(name, env string, f Fault) (*NodeModel, error) {
 	return NewNodeModel(name, x, s.Options)
 }
 
-// row compares one row: found is what our search says of the machine in question, own and given are the graphs of the job.
-func (s *Scorer) row(v *Vector, found, own, given Graphs) (scored, error) {
+// row compares one row: m is the machine in question, own and given are the graphs of the job. What the row does not say of
+// the machine (compute capability, processor, latency of the network) comes from its document.
+func (s *Scorer) row(v *Vector, m *NodeModel, own, given Graphs) (scored, error) {
+	found := m.graphs(v.Nodes)
 	r := scored{exact: found.Tuple() == v.Graphs.Tuple() && (found.Tree.Pattern == v.Graphs.Tree.Pattern || v.BadNode != "")}
-	comm, err := v.Comm(s.Options.Version)
-	if err != nil {
-		return r, err
-	}
-	comm.Graphs = own
+	comm := Comm{Version: s.Options.Version, Nodes: v.Nodes, Ranks: v.Nodes * v.GPUsPerNode, MinSM: m.SM, MaxSM: m.highest(), CPU: m.CPU,
+		Graphs: own, NVSwitch: m.NVSwitch, LatencyInter: m.LatencyInter}
 	best, err := bestOf(comm, v)
 	if err != nil {
 		return r, err
@@ -212,6 +218,7 @@ func (s *Scorer) row(v *Vector, found, own, given Graphs) (scored, error) {
 		return r, err
 	}
 	r.choice, r.givenChoice = v.sameChoice(best), v.sameChoice(givenBest)
+	r.timed = v.Best.TimeSeconds > 0
 	r.time, r.bus = v.errors(best)
 	r.givenTime, r.givenBus = v.errors(givenBest)
 	if !r.exact || !r.choice {

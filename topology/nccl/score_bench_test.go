@@ -17,7 +17,7 @@ func TestScorer(t *testing.T) {
 	}
 	for _, v := range score {
 		if v.ExactTupleShare != 1 || v.ChoiceShare != 1 || v.GivenChoiceShare != 1 ||
-			max(v.MaxTimeError, v.MaxBusError, v.GivenMaxTimeError, v.GivenMaxBusError) > .005 {
+			max(*v.MaxTimeError, v.MaxBusError, *v.GivenMaxTimeError, v.GivenMaxBusError) > .005 {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -35,7 +35,7 @@ func TestScorer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range score {
-		if v.ExactTupleShare != 1 || v.ChoiceShare != 1 || max(v.MaxBusError, v.GivenMaxBusError) > .005 {
+		if v.ExactTupleShare != 1 || v.ChoiceShare != 1 || v.MaxTimeError != nil || max(v.MaxBusError, v.GivenMaxBusError) > .005 {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -48,7 +48,7 @@ func TestScorer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := score[0]; v.ExactTupleShare == 1 || v.ChoiceShare == 1 || v.MaxTimeError < .4 || v.Wrong == "" {
+	if v := score[0]; v.ExactTupleShare == 1 || v.ChoiceShare == 1 || *v.MaxTimeError < .4 || v.Wrong == "" {
 		t.Errorf("spoilt rows must show: %+v", v)
 	}
 }
