@@ -52,7 +52,7 @@ func objects() map[string]object {
 func hyperNodeShape() shape {
 	selector := shape{
 		fields: map[string]shape{
-			"exactMatch": {fields: map[string]shape{"name": {check: checkDNS}}, required: []string{"name"}},
+			"exactMatch": {fields: map[string]shape{"name": {check: checkMemberName}}, required: []string{"name"}},
 			"regexMatch": {fields: map[string]shape{"pattern": {}}, required: []string{"pattern"}},
 			"labelMatch": {fields: map[string]shape{"matchLabels": {labels: true, min: 1}}},
 		},
@@ -231,6 +231,14 @@ func checkDNS(s string) error {
 		return fmt.Errorf("must be a DNS name of lower-case letters, digits, '-' and '.'")
 	}
 	return nil
+}
+
+// checkMemberName: Volcano's webhook wants a qualified name, which is shorter than the name of a node may be.
+func checkMemberName(s string) error {
+	if len(s) > maxLabelValue {
+		return fmt.Errorf("must have at most %d characters, has %d", maxLabelValue, len(s))
+	}
+	return checkDNS(s)
 }
 
 func checkDefault(s string) error {

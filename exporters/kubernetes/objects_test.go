@@ -138,6 +138,16 @@ func TestObjectsRefuse(t *testing.T) {
 			t.Errorf("%s: long key: %v", r.name, err)
 		}
 	}
+	long63 := strings.Repeat("n", 64)
+	deep := fabric(1, 1, 2, false)
+	deep.Nodes = append(deep.Nodes, topology.Node{Name: long63})
+	deep.Tree.Groups[1].Nodes = []string{long63} // directly in a pod that also has a leaf
+	if _, err := Volcano(deep, Options{}); err == nil || !strings.Contains(err.Error(), "63") {
+		t.Errorf("long member name: %v", err)
+	}
+	if _, err := NFDObjects(deep, "nfd", Options{}); err == nil || !strings.Contains(err.Error(), "63") {
+		t.Errorf("long node name in a label: %v", err)
+	}
 	if _, err := NFDObjects(fabric(1, 1, 2, false), "nfd", Options{Preset: "keys=topology.kubernetes.io/zone"}); err == nil {
 		t.Error("NFD takes keys of kubernetes.io")
 	}

@@ -32,7 +32,9 @@ func Volcano(t *topology.Topology, opts Options) ([]exporters.File, error) {
 	var b strings.Builder
 	b.WriteString("# The fabric for Volcano, written by railmap.\n")
 	for _, g := range v.groups {
-		v.write(&b, g)
+		if err := v.write(&b, g); err != nil {
+			return nil, err
+		}
 	}
 	files := p.bundle(VolcanoName, b.String())
 	files[0].Nodes = v.nodes
@@ -96,7 +98,7 @@ func homeOf(n exporters.FlatNode) string {
 	return ""
 }
 
-func (v *hyperNodes) write(b *strings.Builder, g *topology.Group) {
+func (v *hyperNodes) write(b *strings.Builder, g *topology.Group) error {
 	tier, tierName := v.tier[g.Level], g.Level
 	if v.slow[g.Name] && !v.KeepTiers {
 		tier, tierName = tier+1, g.Level+"-degraded"
@@ -107,14 +109,18 @@ func (v *hyperNodes) write(b *strings.Builder, g *topology.Group) {
 	children := v.children[g.Name]
 	if key, value := v.match(g); key != "" && len(children) == 0 {
 		fmt.Fprintf(b, "  - type: Node\n    selector:\n      labelMatch:\n        matchLabels:\n          %s: %s\n", plain(key), quoted(value))
-		return
+		return nil
 	}
 	for _, c := range children {
 		writeMember(b, "HyperNode", v.names[c.Name])
 	}
 	for _, n := range g.Nodes {
+		if err := checkMemberName(strings.ToLower(n)); err != nil {
+			return fmt.Errorf("node %s: as the member of a HyperNode its name %w", n, err)
+		}
 		writeMember(b, "Node", strings.ToLower(n))
 	}
+	return nil
 }
 
 func writeMember(b *strings.Builder, kind, name string) {
