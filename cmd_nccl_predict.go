@@ -137,7 +137,11 @@ func (o *ncclPredictOptions) print(e *env, all []ncclPrediction) error {
 
 // printNCCLHead opens the table as nccl-tests does, with the graphs before it.
 func printNCCLHead(w io.Writer, p ncclPrediction) {
-	fmt.Fprintf(w, "# NCCL %s, %s on %d nodes, %d ranks\n", p.NCCLVersion, p.Collective, p.Nodes, p.Ranks)
+	nodes := "1 node"
+	if p.Nodes != 1 {
+		nodes = fmt.Sprintf("%d nodes", p.Nodes)
+	}
+	fmt.Fprintf(w, "# NCCL %s, %s on %s, %d ranks\n", p.NCCLVersion, p.Collective, nodes, p.Ranks)
 	for _, g := range []struct {
 		name  string
 		graph nccl.Graph

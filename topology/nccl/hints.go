@@ -70,8 +70,8 @@ func (c *Cluster) HintsFor(names []string, o HintOptions) (Hints, error) {
 		if place < 0 {
 			return h, fmt.Errorf("the map does not know %s: names must be those of the map", name)
 		}
-		n := &c.nodes[place]
-		if v, ok := h.hca(n, o.Version); ok {
+		n := withReport(c.nodes[place], o.Reports[name])
+		if v, ok := h.hca(&n, o.Version); ok {
 			perNode[i] = append(perNode[i], v)
 		}
 		if r := o.Reports[name]; r != nil {

@@ -8,6 +8,29 @@ import (
 	"github.com/railmap/railmap/topology"
 )
 
+// withReport is a node of the map with what its own report says of its NICs: rate and state of ports of the same name.
+func withReport(n topology.Node, r *topology.NodeReport) topology.Node {
+	if r == nil {
+		return n
+	}
+	n.NICs = slices.Clone(n.NICs)
+	for i := range n.NICs {
+		nic := &n.NICs[i]
+		at := slices.IndexFunc(r.NICs, func(p topology.NICReport) bool {
+			return p.Device == nic.Device && (p.Port == nic.Port || nic.Port == 0)
+		})
+		if at < 0 {
+			continue
+		}
+		if p := &r.NICs[at]; p.State != "" && p.State != "ACTIVE" {
+			nic.State = topology.Down
+		} else if p.RateBytesPerSecond != nil {
+			nic.NominalBandwidthBytesPerSecond = *p.RateBytesPerSecond
+		}
+	}
+	return n
+}
+
 // topoFile tells when NCCL cannot see which NIC stands beside which GPU: a machine with NVLinks always has PCIe switches, so
 // when no GPU shares one with a NIC the tree is hidden, as in many virtual machines.
 func (h *Hints) topoFile(r *topology.NodeReport, file string) []EnvVar {

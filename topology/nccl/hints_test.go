@@ -102,6 +102,19 @@ func TestHintsFromReports(t *testing.T) {
 	if got["NCCL_SOCKET_IFNAME"] != "=eno1" || got["NCCL_TOPO_FILE"] != "/etc/nccl-topo.xml" {
 		t.Errorf("settings of n1: %v", got)
 	}
+	half := 25e9
+	reports["n1"].NICs = []topology.NICReport{{Device: "mlx5_2", Port: 1, State: "ACTIVE", RateBytesPerSecond: &half}, {Device: "mlx5_5", Port: 1, State: "DOWN"}}
+	if h, err = cluster(t, withNICs(twoLevels(2, 2, 1))).HintsFor(nodeNames(0, 1), HintOptions{Reports: reports}); err != nil {
+		t.Fatal(err)
+	}
+	got = map[string]string{}
+	for _, v := range h.For("n1") {
+		got[v.Name] = v.Value
+	}
+	if want := "=mlx5_0:1:0,mlx5_1:1:1,mlx5_3:1:3,mlx5_4:1:4,mlx5_6:1:6,mlx5_7:1:7"; got[hcaVariable] != want {
+		t.Errorf("NICs of n1 by its report: %q, want %q", got[hcaVariable], want)
+	}
+	reports["n1"].NICs = reports["n0"].NICs
 	reports["n0"].PCI[0].Parent, reports["n0"].PCI[1].Parent = "0000:00:01.0", "0000:00:01.0"
 	if hiddenTree(reports["n0"]) || !hiddenTree(reports["n1"]) {
 		t.Error("only a tree without a switch in common is hidden")
