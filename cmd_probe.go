@@ -217,6 +217,11 @@ func (o *probeOptions) deliver(ctx context.Context, e *env, r *topology.NodeRepo
 	if o.submit == "" {
 		return nil
 	}
+	if r.Time == nil { // the server orders reports by time; a file of the same node stays the same without one
+		stamped, now := *r, e.now().UTC().Truncate(time.Second)
+		stamped.Time = &now
+		r = &stamped
+	}
 	s := probe.Submitter{URL: o.submit, Spool: o.spool, TokenFile: o.token}
 	waiting, err := s.Submit(ctx, r)
 	if err != nil {

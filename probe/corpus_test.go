@@ -101,6 +101,34 @@ func TestRecordedInfiniBand(t *testing.T) {
 	}
 }
 
+// TestFaultsInARecordedTree breaks one port of the recorded machine at a time: exactly that port is named.
+func TestFaultsInARecordedTree(t *testing.T) {
+	dir := filepath.Join(recorded(t, "topo/sysfs/gpud-infiniband-h100.tar.gz"), "infiniband-h100")
+	for _, tc := range []struct{ file, text, want string }{
+		{"mlx5_4/ports/1/state", "1: DOWN", "port-down mlx5_4/1"},
+		{"mlx5_7/ports/1/rate", "200 Gb/sec (2X NDR)", "port-rate-low mlx5_7/1"},
+		{"mlx5_9/ports/1/rate", "100 Gb/sec (4X EDR)", "port-rate-low mlx5_9/1"},
+	} {
+		file := filepath.Join(dir, "sys/class/infiniband", tc.file)
+		good, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{tc.text, string(good)} {
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{tc.want}
+			if text == string(good) {
+				want = nil
+			}
+			if diff := cmp.Diff(want, serious(probeRoot(t, dir).Findings)); diff != "" {
+				t.Errorf("%s = %q (-want +got):\n%s", tc.file, text, diff)
+			}
+		}
+	}
+}
+
 // TestRecordedTrainedDownPorts: two sockets with two switches each, behind ports that run at a small part of their speed.
 func TestRecordedTrainedDownPorts(t *testing.T) {
 	r := probeRoot(t, recorded(t, "fabric/pci/qemu-2socket-4switch.sys.tar.gz"))

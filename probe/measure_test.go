@@ -390,6 +390,22 @@ func TestAllReducePerfIsPreferred(t *testing.T) {
 	}
 }
 
+// TestRepeatClears: a copy that was slow once and is good when it is measured again is not condemned.
+func TestRepeatClears(t *testing.T) {
+	m := fakenode.H100x8()
+	m.Faults = []string{fmt.Sprintf("glitch 2 5 100e9 %d", 1+copyRepeats*copyLoops)}
+	o := fakeRun{m: m, stages: "p2p"}.start(t)
+	if got := serious(o.report.Findings); got != nil || o.report.Verdict != topology.VerdictPass {
+		t.Errorf("verdict %s: %q", o.report.Verdict, got)
+	}
+	m = fakenode.H100x8()
+	m.Faults = []string{"glitch 2 5 100e9 100000"}
+	o = fakeRun{m: m, stages: "p2p"}.start(t)
+	if diff := cmp.Diff([]string{"copy-peer-low GPU2-GPU5"}, serious(o.report.Findings)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
 const fakePerftest = `#!/bin/sh
 # stands in for perftest: the end without a host waits for the other, which prints the table
 lock=${TMPDIR:-/tmp}/railmap-perftest-$PPID

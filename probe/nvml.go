@@ -5,6 +5,7 @@ package probe
 import (
 	"fmt"
 	"math/bits"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -22,7 +23,7 @@ type nvmlDriver struct {
 // openDriver loads libnvidia-ml.so.1, from dir first when that is not empty, and starts it.
 func openDriver(dir string) (gpuDriver, error) {
 	var options []nvml.LibraryOption
-	if dir != "" {
+	if _, err := os.Stat(filepath.Join(dir, nvmlLibrary)); dir != "" && err == nil {
 		options = append(options, nvml.WithLibraryPath(filepath.Join(dir, nvmlLibrary)))
 	}
 	d := &nvmlDriver{lib: nvml.New(options...), known: map[string]bool{}}

@@ -25,7 +25,7 @@ type Machine struct {
 
 	ClusterUUID  string   // NVLink domain of all GPUs, 32 hexadecimal digits; "" = not supported
 	NoPeerMemory bool     // the module for GPUDirect RDMA is not loaded
-	Faults       []string // lines for the fake driver: "fault CALL NTH CODE", "fault CALL NTH 0 hang", "nopeer", "nokernel", "nowait", "slow"
+	Faults       []string // lines for the fake driver: "fault CALL NTH CODE", "fault CALL NTH 0 hang", "nopeer", "nokernel", "nowait", "slow", "glitch FROM TO RATE COPIES"
 }
 
 // Pair is a pair of GPUs with a bandwidth of its own, in both directions.

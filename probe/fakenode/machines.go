@@ -131,3 +131,18 @@ func GB200x4() *Machine {
 	}
 	return m
 }
+
+// Bridge is a PCI bridge: a root port or a port of a switch.
+func Bridge(address string, numa int) *Device {
+	return link(address, bridgeClass, broadcom, "0xc030", gen5, 16, numa)
+}
+
+// GPUDevice is the PCI function of a GPU.
+func GPUDevice(address string, numa int) *Device {
+	return link(address, gpuClass, nvidia, "0x2330", gen5, 16, numa)
+}
+
+// NICDevice is the PCI function of an InfiniBand card.
+func NICDevice(address string, numa int) *Device {
+	return link(address, ibClass, mellanox, "0x1021", gen5, 16, numa)
+}

@@ -29,14 +29,15 @@ static struct {
 	char driver[32], cluster[40];
 	struct gpu gpu[MAXGPU];
 	double host, far, uplink, peer, pair[MAXGPU][MAXGPU], host_latency, peer_latency, local_latency, nccl;
-	int no_peer, no_kernel, no_wait, slow;
+	int no_peer, no_kernel, no_wait, slow, glitch_a, glitch_b, glitch_left;
+	double glitch;
 	char numa_cpus[8][64];
 	struct { char call[48]; int nth, code, hang; } fault[16];
 	int faults;
 } m;
 
 // state is shared with whoever looks at the file.
-static struct state { int live_contexts, live_host, live_device, live_streams, live_events, live_modules, live_peers, live_comms, calls, awake[MAXGPU]; } *st;
+static struct state { int live_contexts, live_host, live_device, live_streams, live_events, live_modules, live_peers, live_comms, calls, awake[MAXGPU], glitched; } *st;
 
 static void load(void) {
 	if (m.loaded) return;
@@ -65,6 +66,7 @@ static void load(void) {
 			strcpy(m.fault[m.faults].call, word); m.fault[m.faults].nth = a; m.fault[m.faults].code = b;
 			m.fault[m.faults].hang = strstr(line + n, "hang") != NULL; m.faults++; continue;
 		}
+		if (sscanf(line, "glitch %d %d %lf %d", &m.glitch_a, &m.glitch_b, &m.glitch, &m.glitch_left) == 4) continue;
 		if (!strncmp(line, "nopeer", 6)) { m.no_peer = 1; continue; }
 		if (!strncmp(line, "nokernel", 8)) { m.no_kernel = 1; continue; }
 		if (!strncmp(line, "slow", 4)) { m.slow = 1; continue; }
@@ -103,7 +105,7 @@ struct host { void *p; size_t n; int numa; struct host *next; };
 struct dev { uint64_t p; size_t n; struct dev *next; };
 enum { WAIT, COPY, RECORD, SPAN };
 struct event { double at; int pending; };
-struct op { int kind; void *flag; struct event *ev; int from, to; double left; struct op *next; }; // places: GPU d, or -1-numa
+struct op { int kind; void *flag; struct event *ev; int from, to; double left, cap; struct op *next; }; // places: GPU d, or -1-numa
 struct stream { int gpu; struct op *head, **tail; struct stream *next; };
 struct ctx { int gpu, refs; };
 
@@ -140,6 +142,7 @@ static double base_rate(int from, int to) {
 // rate shares the uplink of a switch between all copies that cross it in one direction.
 static double rate(struct op *o) {
 	double r = base_rate(o->from, o->to);
+	if (o->cap > 0 && o->cap < r) r = o->cap;
 	if (o->from >= 0 && o->to >= 0) return r;
 	int g = o->from >= 0 ? o->from : o->to, sharing = 0;
 	for (struct stream *s = streams; s; s = s->next) {
@@ -266,6 +269,7 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *s) {
 	struct op *o = push(s, COPY);
 	o->from = place_of(from); o->to = place_of(to); o->left = (double)n;
 	if (m.slow) usleep(5000);
+	if (o->from == m.glitch_a && o->to == m.glitch_b && st->glitched < m.glitch_left) { o->cap = m.glitch; st->glitched++; }
 	if (n <= 64) { o->kind = SPAN; o->left = 2.5e-6; }
 	for (int i = 0; i < 2; i++) { int p = i ? o->from : o->to; if (p >= 0) st->awake[p] = 1; }
 	return 0;
