@@ -19,9 +19,10 @@ import (
 type kubernetesOptions struct {
 	exportOptions
 	kubernetes.Options
-	namespace string
-	node      string
-	expiry    string
+	clusterNodes string
+	namespace    string
+	node         string
+	expiry       string
 }
 
 // addPreset adds the flags that choose the label keys.
@@ -36,6 +37,28 @@ func (o *kubernetesOptions) addPreset(c *cobra.Command) {
 	f.StringVar(&o.Name, "name", kubernetes.DefaultName, "name of the fabric in labels and objects")
 }
 
+// addNodes adds the flag for the nodes that the cluster has.
+func (o *kubernetesOptions) addNodes(c *cobra.Command) {
+	c.Flags().StringVar(&o.clusterNodes, "nodes", "", "hostlist of the nodes of the cluster (default: the nodes of the map)")
+}
+
+// completeNodes expands --nodes and warns of nodes that only one side knows.
+func (o *kubernetesOptions) completeNodes(e *env, t *topology.Topology) error {
+	var err error
+	if o.Nodes, err = hostlistFlag("nodes", o.clusterNodes); err != nil || o.Nodes == nil {
+		return err
+	}
+	flat, err := exporters.Flatten(t)
+	if err != nil {
+		return err
+	}
+	_, warnings := flat.Known(o.Nodes, "kubernetes", true)
+	for _, w := range warnings {
+		fmt.Fprintln(e.stderr, w)
+	}
+	return nil
+}
+
 // newExportKubernetesCmd writes node labels.
 func newExportKubernetesCmd(e *env) *cobra.Command {
 	var o kubernetesOptions
@@ -48,19 +71,23 @@ ring order, and what was measured as integers for nodeAffinity with Gt. Every no
 see a node that lacks one; a node outside the fabric gets values that no other node has. Measured values move in steps of 5 %
 with hysteresis against the file that is there.`,
 		Example: `  railmap export kubernetes -t map.yaml --preset topograph-v1 --out gitops/nodes
-  railmap export kubernetes -t map.yaml --out - | kubectl apply --server-side --field-manager=railmap-topology -f -
+  railmap export kubernetes -t map.yaml --nodes "$(kubectl get nodes -o name | sed s,node/,, | paste -sd,)" --out - | kubectl apply --server-side --field-manager=railmap-topology -f -
   railmap export kubernetes -t map.yaml --out gitops/nodes --check`,
 		RunE: func(*cobra.Command, []string) error {
 			if place.placement != "" {
 				return place.deliver(e, &o.exportOptions, "kubernetes", place.kubernetesPlacement()...)
 			}
 			return o.run(e, "kubernetes", func(t *topology.Topology) ([]exporters.File, error) {
+				if err := o.completeNodes(e, t); err != nil {
+					return nil, err
+				}
 				o.Previous = o.previous(e, kubernetes.LabelsName)
 				return kubernetes.Labels(t, o.Options)
 			})
 		},
 	}
 	o.addPreset(c)
+	o.addNodes(c)
 	o.addFlags(c)
 	place.addFlags(c)
 	place.jobs.addKubernetesFlags(c)
@@ -151,6 +178,7 @@ that node instead, for /etc/kubernetes/node-feature-discovery/features.d, which 
 		},
 	}
 	o.addPreset(c)
+	o.addNodes(c)
 	f := c.Flags()
 	f.StringVar(&o.namespace, "namespace", nfdNamespace, "namespace of NFD")
 	f.StringVar(&o.node, "node", "", "write the feature file of this node")
@@ -160,6 +188,9 @@ that node instead, for /etc/kubernetes/node-feature-discovery/features.d, which 
 }
 
 func (o *kubernetesOptions) renderNFD(e *env, t *topology.Topology) ([]exporters.File, error) {
+	if err := o.completeNodes(e, t); err != nil {
+		return nil, err
+	}
 	if o.node == "" {
 		if o.expiry != "" {
 			return nil, errors.New("--expiry goes with --node: NodeFeature objects do not expire")

@@ -26,6 +26,10 @@ type Options struct {
 	// Previous are the labels that are in force (node -> key -> value, see ReadLabels): a measured value moves only when it
 	// leaves its bucket. nil = none.
 	Previous map[string]map[string]string
+	// Nodes are the nodes of the cluster (kubectl get nodes): others are left out, because server-side apply would make a node
+	// that is not there, and those that the map does not know get values that no other node has. nil = the nodes of the map.
+	// See exporters.Flat.Known for the warnings.
+	Nodes []string
 	// Name is the name of the fabric, "" = DefaultName: the value of FabricKey and the name of topology objects.
 	Name string
 	// Flavor is the name of Kueue's ResourceFlavor, "" = DefaultFlavor; FlavorLabels select its nodes, each "KEY=VALUE"; none =
@@ -76,8 +80,9 @@ func Labels(t *topology.Topology, opts Options) ([]exporters.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	flat, _ = flat.Known(opts.Nodes, "kubernetes", true)
 	if len(flat.Nodes) == 0 {
-		return nil, errors.New("the map has no nodes: must have at least one")
+		return nil, errors.New("the map has no nodes of the cluster: must have at least one")
 	}
 	rows, err := labelRows(flat, opts)
 	if err != nil {

@@ -180,6 +180,21 @@ func TestLabelsTextOrderIsRingOrder(t *testing.T) {
 	}
 }
 
+func TestLabelsOfTheClustersNodes(t *testing.T) {
+	opts := Options{Nodes: []string{"node0002", "cpu-1", "lost-1"}}
+	files, err := Labels(wounded(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels, err := ReadLabels(files[0].Data)
+	if err != nil || len(labels) != 3 || labels["cpu-1"]["railmap.dev/leaf"] != "unk-cpu-1" || labels["cpu-1"][FabricKey] != "" || labels["node0002"][FabricKey] == "" || labels["lost-1"][OrderKey] == "" {
+		t.Errorf("labels = %v, %v", labels, err)
+	}
+	if p := Lint(files[0].Data); len(p) > 0 {
+		t.Errorf("our own lint says %v", p)
+	}
+}
+
 func TestLabelsKeepMeasuredValuesQuiet(t *testing.T) {
 	top := wounded()
 	files, err := Labels(top, Options{})
@@ -216,7 +231,7 @@ func TestLabelsRefuse(t *testing.T) {
 		opts   Options
 		want   string
 	}{
-		{"no nodes", func(t *topology.Topology) { *t = topology.Topology{} }, Options{}, "no nodes"},
+		{"no nodes", func(t *topology.Topology) { *t = topology.Topology{} }, Options{}, "no nodes of the cluster"},
 		{"case", func(t *topology.Topology) {
 			t.Nodes[0].Name, t.Nodes[24].Name = "lost-1", "Lost-1"
 			t.Tree.Groups[2].Nodes = nil

@@ -82,8 +82,9 @@ func nfdRows(t *topology.Topology, opts Options) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	flat, _ = flat.Known(opts.Nodes, "kubernetes", true)
 	if len(flat.Nodes) == 0 {
-		return nil, errors.New("the map has no nodes: must have at least one")
+		return nil, errors.New("the map has no nodes of the cluster: must have at least one")
 	}
 	rows, err := labelRows(flat, opts)
 	if err != nil {

@@ -29,8 +29,9 @@ const (
 type Options struct {
 	// Prefix stands before the names of the level resources ("rm_" makes rm_leaf); "" = none.
 	Prefix string
-	// Nodes are the nodes that the server knows (pbsnodes -a): others are left out and told as warnings, because qmgr stops a
-	// line with an unknown node. nil = all nodes of the map.
+	// Nodes are the nodes that the server knows (pbsnodes -a): others are left out, because the server refuses a line with an
+	// unknown node, and those that the map does not know get values that no other node has; both are told as warnings. nil = the
+	// nodes of the map.
 	Nodes []string
 	// NeverSpan makes the server hold back a job that fits in no placement set, instead of spreading it without a word.
 	NeverSpan bool
@@ -130,10 +131,11 @@ func nodeRows(t *topology.Topology, o Options) ([]row, []string, []exporters.Pro
 	if len(levels) == 0 || len(flat.Nodes) == 0 {
 		return nil, nil, nil, errors.New("the map has no nodes or no tree: must have both for placement sets")
 	}
-	nodes, warnings := known(flat.Nodes, o.Nodes)
-	if len(nodes) == 0 {
-		return nil, nil, nil, errors.New("the server knows none of the nodes of the map: must have one in common")
+	flat, warnings := flat.Known(o.Nodes, "pbs", false)
+	if !slices.ContainsFunc(flat.Nodes, exporters.FlatNode.Attached) && o.Nodes != nil {
+		return nil, nil, nil, errors.New("the server knows none of the nodes of the fabric: must have one in common")
 	}
+	nodes := flat.Nodes
 	var errs []error
 	rows := make([]row, 0, len(nodes))
 	values := groupValues{}
@@ -154,41 +156,6 @@ func nodeRows(t *topology.Topology, o Options) ([]row, []string, []exporters.Pro
 	}
 	slices.SortFunc(rows, func(a, b row) int { return topology.CompareNames(a.node, b.node) })
 	return rows, levels, warnings, errors.Join(errs...)
-}
-
-// known keeps the nodes that the server knows and warns of all others, on both sides.
-func known(all []exporters.FlatNode, server []string) ([]exporters.FlatNode, []exporters.Problem) {
-	if server == nil {
-		return all, nil
-	}
-	in := make(map[string]bool, len(server))
-	for _, n := range server {
-		in[n] = true
-	}
-	var keep []exporters.FlatNode
-	var out []string
-	for _, n := range all {
-		if in[n.Name] {
-			keep = append(keep, n)
-			delete(in, n.Name)
-		} else {
-			out = append(out, n.Name)
-		}
-	}
-	var problems exporters.Problems
-	if len(out) > 0 {
-		problems.Warnf(0, "not-in-pbs", "%d nodes of the map are not known to the server and are left out: %s", len(out), topology.SortedHostlist(out))
-	}
-	var missing []string
-	for _, n := range server {
-		if in[n] {
-			missing = append(missing, n)
-		}
-	}
-	if len(missing) > 0 {
-		problems.Warnf(0, "not-in-map", "%d nodes of the server are not in the map and get no values: %s", len(missing), topology.SortedHostlist(missing))
-	}
-	return keep, problems
 }
 
 // groupValues remembers the value of each group, and refuses one value for two groups of a level.

@@ -90,11 +90,11 @@ func TestExportKeepsToTheServersNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if files[1].Nodes != 2 || strings.Contains(string(files[1].Data), "node0003") {
+	if files[1].Nodes != 3 || !strings.Contains(string(files[1].Data), "set node cpu1 resources_available.leaf = unk-cpu1") || strings.Contains(string(files[1].Data), "node0003") {
 		t.Errorf("%d nodes\n%s", files[1].Nodes, files[1].Data)
 	}
-	want := "[warning: 7 nodes of the map are not known to the server and are left out: lost,node[0000,0003-0007] (not-in-pbs) " +
-		"warning: 1 nodes of the server are not in the map and get no values: cpu1 (not-in-map)]"
+	want := "[warning: 7 nodes of the map are not known to the scheduler and are left out: lost,node[0000,0003-0007] (not-in-pbs) " +
+		"warning: 1 nodes of the scheduler are not in the map and are in no group: cpu1 (not-in-map)]"
 	if d := cmp.Diff(want, fmt.Sprint(warnings)); d != "" {
 		t.Error(d)
 	}
