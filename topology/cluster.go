@@ -2,8 +2,8 @@ package topology
 
 import "slices"
 
-// clusterSimilar puts items into one cluster when their member sets overlap by more than half of their union (Jaccard index
-// > 1/2), so one missing or misplaced member changes nothing, while a set that touches everything joins nobody. Sets must
+// clusterSimilar puts items into one cluster when their member sets are similar, so one missing or misplaced member changes
+// nothing, while a set that touches everything joins nobody. Sets must
 // be sorted and without repeats; members are below n. It returns the cluster of each item, numbered by first item.
 func clusterSimilar(sets [][]int32, n int) []int32 {
 	unique, of := uniqueSets(sets)
@@ -34,13 +34,20 @@ func clusterSimilar(sets [][]int32, n int) []int32 {
 		}
 		for _, v := range touched {
 			both := int(shared[v])
-			if 2*both > len(sets[i])+len(sets[unique[v]])-both {
+			if similar(len(sets[i]), len(sets[unique[v]]), both) {
 				union(root, int32(u), v)
 			}
 			shared[v] = 0
 		}
 	}
 	return numberClusters(of, root)
+}
+
+// similar sets share more than half of their union (Jaccard index > 1/2), or, when they are of about one size (below 7:4),
+// more than 3/5 of the smaller: that keeps small sets together that each lack another member.
+func similar(a, b, shared int) bool {
+	small, large := min(a, b), max(a, b)
+	return 2*shared > a+b-shared || 5*shared > 3*small && 4*large < 7*small
 }
 
 // uniqueSets folds equal sets: unique holds the first item of each distinct set, of maps items to it.

@@ -28,6 +28,11 @@ func (b *builder) groupLeaves() {
 		b.hosts[h].group = b.vote(&b.hosts[h], size)
 	}
 	b.setAside(leaves, sets)
+	for h := range b.hosts {
+		if g := b.hosts[h].group; g >= 0 && !b.usesCluster(&b.hosts[h], g) {
+			b.hosts[h].group = b.vote(&b.hosts[h], size) // its group was a storage switch alone
+		}
+	}
 	b.keepGroups(members)
 }
 
@@ -101,6 +106,10 @@ func (b *builder) vote(h *host, size []int) int32 {
 	return best
 }
 
+func (b *builder) usesCluster(h *host, g int32) bool {
+	return slices.ContainsFunc(h.nics, func(n nic) bool { return b.clusterOf(&n) == g })
+}
+
 func (b *builder) clusterOf(n *nic) int32 {
 	if !n.compute || b.sws[n.sw].tier != 0 {
 		return -1
@@ -123,7 +132,7 @@ func (b *builder) setAside(leaves []int32, sets [][]int32) {
 		own := len(sets[i]) - elsewhere
 		if len(homes) >= 2 && elsewhere > own && 2*len(sets[i]) > 3*typical {
 			b.sws[s].aux = true
-		} else if len(homes) >= 1 && 5*elsewhere >= len(sets[i]) && elsewhere >= 2 && b.strictlyElsewhere(s, sets[i]) {
+		} else if own > 0 && 5*elsewhere >= len(sets[i]) && elsewhere >= 2 && b.strictlyElsewhere(s, sets[i]) {
 			b.sws[s].aux = true
 		}
 	}

@@ -16,8 +16,12 @@ func (b *builder) project() {
 		for h := range b.hosts {
 			hs := &b.hosts[h]
 			hs.asked = hs.group >= 0 || hs.report != nil
-			if !hs.asked && len(hs.nics) == 0 {
+			switch {
+			case hs.asked || b.named(hs.name):
+			case len(hs.nics) == 0:
 				b.find("host-without-cable", Warning, hs.name, "plug it in, or ignore it if it is switched off", "the fabric lists its adapter but no cable: not placed")
+			default:
+				b.find("unplaced-host", Warning, hs.name, "check where its cables go", "none of its ports is on a leaf of the compute fabric: not placed")
 			}
 		}
 	} else {
@@ -28,6 +32,11 @@ func (b *builder) project() {
 			b.nominalOf(int32(g))
 		}
 	}
+}
+
+// named reports whether a finding says already why a host is not placed.
+func (b *builder) named(host string) bool {
+	return slices.ContainsFunc(b.findings, func(f Finding) bool { return f.Code == "storage-only-host" && f.Subject == host })
 }
 
 // projectAsked matches asked names to hosts: exactly, else by case-folded short name, each host once. Two machines with one
