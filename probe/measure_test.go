@@ -293,7 +293,7 @@ func TestBusyIsRefused(t *testing.T) {
 			t.Errorf("%s although GPU3 is in use", copyKey(c))
 		}
 	}
-	if s := o.report.Stages[1]; s.Status != topology.StageFailed || !strings.Contains(s.Reason, "GPU3: 2 processes") {
+	if s := o.report.Stages[1]; s.Status != topology.StageFailed || !strings.Contains(s.Reason, "GPU3: in use by other processes (2)") {
 		t.Errorf("%+v", s)
 	}
 	if o := (fakeRun{m: m, stages: "copy", force: true}).start(t); o.report.Stages[1].Status != topology.StageOK {

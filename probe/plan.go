@@ -113,7 +113,7 @@ func refuse(r *topology.NodeReport, g topology.GPU, o Options) string {
 		return "the driver does not answer"
 	}
 	if n := g.ProcessCount; n != nil && *n > 0 && !o.Force {
-		return fmt.Sprintf("%d processes use it (--force measures all the same)", *n)
+		return fmt.Sprintf("in use by other processes (%d); --force measures all the same", *n)
 	}
 	if g.MIGEnabled != nil && *g.MIGEnabled {
 		return "it is split by MIG"

@@ -15,7 +15,6 @@ package cuda
 typedef struct {
 	void *lib;
 	int (*init)(unsigned);
-	int (*driver_version)(int *);
 	int (*count)(int *);
 	int (*get)(int *, int);
 	int (*bus_id)(char *, int, int);
@@ -59,7 +58,7 @@ static const char *railmap_load(railmap_cuda *a, const char *path) {
 	a->lib = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (!a->lib) return dlerror();
 	struct { void **to; const char *name, *suffix; int optional; } calls[] = {
-		{(void **)&a->init, "cuInit", "", 0}, {(void **)&a->driver_version, "cuDriverGetVersion", "", 0},
+		{(void **)&a->init, "cuInit", "", 0},
 		{(void **)&a->count, "cuDeviceGetCount", "", 0}, {(void **)&a->get, "cuDeviceGet", "", 0},
 		{(void **)&a->bus_id, "cuDeviceGetPCIBusId", "", 0},
 		{(void **)&a->retain, "cuDevicePrimaryCtxRetain", "", 0}, {(void **)&a->release, "cuDevicePrimaryCtxRelease", "_v2", 0},
@@ -85,7 +84,6 @@ static const char *railmap_load(railmap_cuda *a, const char *path) {
 }
 
 static int railmap_init(railmap_cuda *a) { return a->init(0); }
-static int railmap_version(railmap_cuda *a, int *v) { return a->driver_version(v); }
 static int railmap_count(railmap_cuda *a, int *n) { return a->count(n); }
 static int railmap_get(railmap_cuda *a, int *d, int i) { return a->get(d, i); }
 static int railmap_bus_id(railmap_cuda *a, char *s, int n, int d) { return a->bus_id(s, n, d); }
@@ -183,12 +181,6 @@ func (a *api) check(call string, result C.int) error {
 }
 
 func (a *api) init() error { return a.check("cuInit", C.railmap_init(&a.c)) }
-
-func (a *api) version() (int, error) {
-	var v C.int
-	err := a.check("cuDriverGetVersion", C.railmap_version(&a.c, &v))
-	return int(v), err
-}
 
 // devices maps PCI addresses, as the kernel writes them, to device numbers.
 func (a *api) devices() (map[string]int, error) {
