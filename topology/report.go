@@ -103,10 +103,21 @@ type FabricLink struct {
 	OneSided                bool      `json:"oneSided,omitempty" yaml:"oneSided,omitempty"` // only one end reported it
 }
 
-// PairReport is what measurements between nodes say. Bandwidths are one way, per node pair (all rails together unless Rail is set).
+// PairReport is what measurements between nodes say. Bandwidths are one way, from A to B, per node pair (all rails together
+// unless Rail is set).
 type PairReport struct {
-	Header `yaml:",inline"`
-	Pairs  []Pair `json:"pairs" yaml:"pairs"`
+	Header   `yaml:",inline"`
+	Partial  bool       `json:"partial,omitempty" yaml:"partial,omitempty"` // ended before the plan did; findings say why
+	Nodes    []PairNode `json:"nodes,omitempty" yaml:"nodes,omitempty"`     // who took part, by name
+	Pairs    []Pair     `json:"pairs" yaml:"pairs"`
+	Findings []Finding  `json:"findings,omitempty" yaml:"findings,omitempty"`
+}
+
+// PairNode is one node that took part and where the map placed it when the rounds were planned.
+type PairNode struct {
+	Name                           string   `json:"name" yaml:"name"`
+	Groups                         []string `json:"groups,omitempty" yaml:"groups,omitempty,flow"` // groups above it, leaf group first; absent = not in the map
+	NominalBandwidthBytesPerSecond float64  `json:"nominalBandwidthBytesPerSecond,omitempty" yaml:"nominalBandwidthBytesPerSecond,omitempty"`
 }
 
 // Pair is one measured pair of nodes; A and B are node names, Device names the NIC when one rail was measured.
@@ -118,6 +129,9 @@ type Pair struct {
 	DeviceB                 string       `json:"deviceB,omitempty" yaml:"deviceB,omitempty"`
 	Rail                    *int         `json:"rail,omitempty" yaml:"rail,omitempty"`
 	Loaded                  bool         `json:"loaded,omitempty" yaml:"loaded,omitempty"`
+	LoadedLevel             string       `json:"loadedLevel,omitempty" yaml:"loadedLevel,omitempty"` // level of the groups whose uplinks were filled
+	Round                   int          `json:"round,omitempty" yaml:"round,omitempty"`             // pairs of one round ran at the same time; from 1, 0 = not told
+	Failed                  string       `json:"failed,omitempty" yaml:"failed,omitempty"`           // why there is no figure
 	BandwidthBytesPerSecond *Measurement `json:"bandwidthBytesPerSecond,omitempty" yaml:"bandwidthBytesPerSecond,omitempty"`
-	LatencySeconds          *Measurement `json:"latencySeconds,omitempty" yaml:"latencySeconds,omitempty"`
+	LatencySeconds          *Measurement `json:"latencySeconds,omitempty" yaml:"latencySeconds,omitempty"` // half a round trip
 }
