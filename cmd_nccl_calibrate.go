@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -112,7 +113,7 @@ func (o *ncclCalibrateOptions) samples(e *env, path string) ([]nccl.Sample, erro
 	}
 	sku := o.sku
 	if sku == "" {
-		if sku = job.Nodes[0].Model.SKU; sku == "" {
+		if sku = cmp.Or(job.Nodes[0].Model.SKU, nccl.GPUWord(run.GPUModel)); sku == "" {
 			return nil, usagef("--sku must be given: the name of this kind of machine")
 		}
 	}

@@ -34,3 +34,20 @@ func readXMLFile(e *env, path string) (*nccl.XML, error) {
 	}
 	return x, nil
 }
+
+// mergeNICs makes one NIC of ports that are near each other, as NCCL_NET_MERGE_LEVEL says: PORT (the ports of one card) or a
+// path type such as PIX; "" leaves them apart.
+func mergeNICs(x *nccl.XML, level string) (*nccl.XML, error) {
+	if level == "" {
+		return x, nil
+	}
+	far := nccl.PathNVL
+	if level != "PORT" {
+		var err error
+		if far, err = nccl.ParsePathType(level); err != nil {
+			return nil, usagef("--merge-level: must be PORT or a path type: %w", err)
+		}
+	}
+	x, err := nccl.FuseNICs(x, nccl.FuseNICOptions{Level: far})
+	return x, withCode(exitUsage, err)
+}

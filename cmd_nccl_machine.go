@@ -23,6 +23,7 @@ type ncclMachineOptions struct {
 	perNode  int
 	version  string
 	crossNIC int
+	merge    string
 }
 
 func (o *ncclMachineOptions) addFlags(c *cobra.Command) {
@@ -39,6 +40,7 @@ func (o *ncclMachineOptions) addFlags(c *cobra.Command) {
 	f.IntVar(&o.outline.NICs, "nics", 0, "outline: NICs in a node (default: one a GPU)")
 	f.Float64Var(&o.nicGbps, "nic-gbps", 0, "outline: speed of a NIC in Gb/s (default 400)")
 	f.StringVar(&o.version, "nccl-version", "", "NCCL release, 2.27 to 2.30 (default: the newest known)")
+	f.StringVar(&o.merge, "merge-level", "", "NCCL_NET_MERGE_LEVEL: make one NIC of the ports of a card (PORT) or of ports as near as PIX, PXB, ... (default: as the XML has them)")
 	f.IntVar(&o.crossNIC, "cross-nic", 2, "NCCL_CROSS_NIC: 0 never, 1 always, 2 where it helps")
 }
 
@@ -128,6 +130,9 @@ func (o *ncclMachineOptions) readXML(e *env, path string) (string, *nccl.XML, st
 	}
 	if x, err = nccl.Fill(x, fill); err != nil {
 		return "", nil, "", withCode(exitUsage, fmt.Errorf("%s: %w", path, err))
+	}
+	if x, err = mergeNICs(x, o.merge); err != nil {
+		return "", nil, "", err
 	}
 	return filepath.Base(path), x, o.outline.GPUModel, nil
 }

@@ -15,6 +15,7 @@ type ncclXMLOptions struct {
 	xml    string
 	report string
 	fill   string
+	merge  string
 	node   string
 	check  bool
 	assume bool
@@ -40,6 +41,7 @@ check one, or turn a dump of NCCL (NCCL_TOPO_DUMP_FILE) into a node report.`,
 	f.StringVar(&o.xml, "xml", "", "NCCL topology file to read, - for standard input")
 	f.StringVar(&o.report, "node", "", "node report to read")
 	f.StringVar(&o.fill, "fill", "", "what the XML lacks: SM=90,NVL=18,SPEED=400000")
+	f.StringVar(&o.merge, "merge-level", "", "make one NIC of the ports of a card (PORT) or of ports as near as PIX, PXB, ..., as NCCL_NET_MERGE_LEVEL does")
 	f.StringVar(&o.node, "node-name", "", "name of the node in a report made by --to report (default: the file's name)")
 	f.BoolVar(&o.check, "check", false, "only check: findings on standard error, exit 2 when NCCL would refuse the file")
 	f.BoolVar(&o.assume, "assume-gpudirect", false, "write gdr=1 where the report does not say (for predictions; NCCL finds out by itself)")
@@ -57,6 +59,9 @@ func (o *ncclXMLOptions) run(e *env) error {
 	}
 	x, err := o.read(e)
 	if err != nil {
+		return err
+	}
+	if x, err = mergeNICs(x, o.merge); err != nil {
 		return err
 	}
 	if o.check {

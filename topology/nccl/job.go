@@ -88,9 +88,6 @@ func (c *crew) model(m *NodeModel, last int32) int32 {
 	return at
 }
 
-// of returns the model of a unit.
-func (c *crew) of(i int) *NodeModel { return c.models[c.units[i].model] }
-
 // crew joins the hosts of one NVLink domain, in order of first appearance.
 func (j *Job) crew() *crew {
 	c := &crew{units: make([]unit, 0, len(j.Nodes))}

@@ -35,9 +35,6 @@ func NewCluster(t *topology.Topology, o ClusterOptions) (*Cluster, error) {
 	return &Cluster{fabric: f, nodes: t.Nodes, known: o.Known, usual: o.Usual}, nil
 }
 
-// Fabric is the network part.
-func (c *Cluster) Fabric() *Fabric { return c.fabric }
-
 // Model returns the model of one node of the topology; gpus is how many of its GPUs the job uses, 0 = all.
 func (c *Cluster) Model(place int32, gpus int) *NodeModel {
 	n := &c.nodes[place]

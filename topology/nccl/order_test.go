@@ -24,7 +24,7 @@ func TestCheckOrder(t *testing.T) {
 		{"unknown node", []string{"n0", "x1", "n1"}, OrderCounts{2, 2, 2}, []string{CodeOrderUnseen}},
 	} {
 		c := cluster(t, top)
-		r := CheckOrder(c.Fabric(), tc.nodes)
+		r := CheckOrder(c.fabric, tc.nodes)
 		var codes []string
 		for _, f := range r.Findings {
 			codes = append(codes, f.Code)
@@ -42,7 +42,7 @@ func TestCheckOrderSorted(t *testing.T) {
 	for i := range top.Nodes {
 		top.Nodes[i].Name = rename[top.Nodes[i].Name]
 	}
-	r := CheckOrder(cluster(t, top).Fabric(), []string{"a1", "b1", "a2", "b2"})
+	r := CheckOrder(cluster(t, top).fabric, []string{"a1", "b1", "a2", "b2"})
 	if r.Leaving != (OrderCounts{2, 2, 4}) || len(r.Findings) != 1 || r.Findings[0].Code != CodeOrderSorted {
 		t.Errorf("%+v", r)
 	}
@@ -54,7 +54,7 @@ func TestCheckOrderSorted(t *testing.T) {
 func TestFabricSort(t *testing.T) {
 	top := twoLevels(6, 3, 1)
 	top.Tree.Groups[2].Nodes = []string{"n5", "n3", "n4"} // physical order differs from names
-	got := cluster(t, top).Fabric().Sort([]string{"x", "n4", "n0", "n3", "n5", "n2"})
+	got := cluster(t, top).fabric.Sort([]string{"x", "n4", "n0", "n3", "n5", "n2"})
 	if d := cmp.Diff([]string{"n0", "n2", "n5", "n3", "n4", "x"}, got); d != "" {
 		t.Error(d)
 	}

@@ -10,20 +10,19 @@ import (
 
 // Vector is one row of a vectors file: a machine, a job of identical nodes, and what NCCL's own code says about it.
 type Vector struct {
-	XML                        string // file name of the machine's topology
-	Machine                    string
-	GPUsPerNode                int
-	CPUVendor                  string // intel or amd
-	Env                        string // what the XML lacks: "SM=90 NVL=18 SPEED=400000"
-	Nodes                      int
-	Graphs                     Graphs
-	Collective                 Collective
-	SizeBytes                  uint64
-	Best                       Estimate
-	PerAlgorithm               []Estimate // bus bandwidth only, with one decimal
-	BadNode                    string     // bad-node files: the fault of one node
-	GoodGraphs                 Graphs     // bad-node files: the graphs of the other nodes
-	BusBandwidthBytesPerSecond float64
+	XML          string // file name of the machine's topology
+	Machine      string
+	GPUsPerNode  int
+	CPUVendor    string // intel or amd
+	Env          string // what the XML lacks: "SM=90 NVL=18 SPEED=400000"
+	Nodes        int
+	Graphs       Graphs
+	Collective   Collective
+	SizeBytes    uint64
+	Best         Estimate
+	PerAlgorithm []Estimate // bus bandwidth only, with one decimal
+	BadNode      string     // bad-node files: the fault of one node
+	GoodGraphs   Graphs     // bad-node files: the graphs of the other nodes
 }
 
 // maxVectorRows bounds a vectors file.
@@ -56,42 +55,6 @@ func parseVector(f fields) (Vector, error) {
 	v.Best.BusBandwidthBytesPerSecond = f.number("busbw_GBps") * 1e9
 	v.PerAlgorithm = f.perAlgorithm("per_algo_busbw_GBps")
 	return v, f.err()
-}
-
-// Comm returns the communicator of a row, with the row's own graphs.
-func (v Vector) Comm(version Version) (Comm, error) {
-	sm := 0
-	for _, part := range strings.Fields(v.Env) {
-		if text, ok := strings.CutPrefix(part, "SM="); ok {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				return Comm{}, fmt.Errorf("env %q: SM must be a number", v.Env)
-			}
-			sm = n
-		}
-	}
-	if sm == 0 {
-		return Comm{}, fmt.Errorf("env %q: must name SM, the compute capability × 10", v.Env)
-	}
-	return Comm{
-		Version: version, Nodes: v.Nodes, Ranks: v.Nodes * v.GPUsPerNode, MinSM: sm, MaxSM: sm,
-		CPU: cpuOfVendor(v.CPUVendor), Graphs: v.Graphs, NVSwitch: v.Graphs.NVLS.Channels > 0,
-	}, nil
-}
-
-// cpuOfVendor maps the short names of a vectors file.
-func cpuOfVendor(s string) CPU {
-	switch s {
-	case "amd":
-		return CPU{Arch: "x86_64", Vendor: "AuthenticAMD"}
-	case "intel":
-		return CPU{Arch: "x86_64", Vendor: "GenuineIntel"}
-	case "arm":
-		return CPU{Arch: "arm64"}
-	case "power":
-		return CPU{Arch: "ppc64"}
-	}
-	return CPU{Vendor: s}
 }
 
 // ParseTuple reads the three graphs as vectors files and bench write them: for ring, tree and NVLS
