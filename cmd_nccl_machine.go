@@ -24,6 +24,7 @@ type ncclMachineOptions struct {
 	version  string
 	crossNIC int
 	merge    string
+	graphs   string
 }
 
 func (o *ncclMachineOptions) addFlags(c *cobra.Command) {
@@ -40,6 +41,7 @@ func (o *ncclMachineOptions) addFlags(c *cobra.Command) {
 	f.IntVar(&o.outline.NICs, "nics", 0, "outline: NICs in a node (default: one a GPU)")
 	f.Float64Var(&o.nicGbps, "nic-gbps", 0, "outline: speed of a NIC in Gb/s (default 400)")
 	f.StringVar(&o.version, "nccl-version", "", "NCCL release, 2.27 to 2.30 (default: the newest known)")
+	f.StringVar(&o.graphs, "graphs", "", "graph file of NCCL (NCCL_GRAPH_DUMP_FILE), in place of the search")
 	f.StringVar(&o.merge, "merge-level", "", "NCCL_NET_MERGE_LEVEL: make one NIC of the ports of a card (PORT) or of ports as near as PIX, PXB, ... (default: as the XML has them)")
 	f.IntVar(&o.crossNIC, "cross-nic", 2, "NCCL_CROSS_NIC: 0 never, 1 always, 2 where it helps")
 }
@@ -115,7 +117,34 @@ func (o *ncclMachineOptions) job(e *env) (*nccl.Job, error) {
 		return nil, err
 	}
 	job.Version = options.Version
-	return job, nil
+	return job, o.useGraphs(e, job)
+}
+
+// useGraphs puts the graphs of a file in place of those that were searched.
+func (o *ncclMachineOptions) useGraphs(e *env, job *nccl.Job) error {
+	if o.graphs == "" {
+		return nil
+	}
+	f, err := openInput(e, o.graphs)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	file, err := nccl.ReadGraphXML(f)
+	if err != nil {
+		return withCode(exitUsage, fmt.Errorf("%s: %w", o.graphs, err))
+	}
+	given := make(map[*nccl.NodeModel]*nccl.NodeModel)
+	for i := range job.Nodes {
+		m := job.Nodes[i].Model
+		if given[m] == nil {
+			if given[m], err = m.WithGraphs(file); err != nil {
+				return withCode(exitUsage, fmt.Errorf("%s: %w", o.graphs, err))
+			}
+		}
+		job.Nodes[i].Model = given[m]
+	}
+	return nil
 }
 
 // readXML reads and completes one topology file.

@@ -167,5 +167,25 @@ func once(build func(int) *NodeModel) func(int) *NodeModel {
 	}
 }
 
+// WithGraphs is the same machine with the graphs of a graph file (NCCL_GRAPH_DUMP_FILE) in place of those of the search.
+func (m *NodeModel) WithGraphs(f *GraphFile) (*NodeModel, error) {
+	ring, ok := f.Of(GraphRing)
+	if !ok || ring.Graph.Channels < 1 {
+		return nil, fmt.Errorf("graph file: must have a ring (graph id %d)", GraphRing)
+	}
+	// Without a tree the algorithm has no bandwidth, but ring and tree share their number of channels.
+	g := Graphs{Ring: ring.Graph, Tree: Graph{Pattern: PatternBalancedTree, Channels: ring.Graph.Channels}}
+	if tree, ok := f.Of(GraphTree); ok {
+		g.Tree = tree.Graph
+	}
+	if nvls, ok := f.Of(GraphNVLS); ok {
+		g.NVLS = nvls.Graph
+	}
+	given := *m
+	given.Alone, given.Joined, given.LatencyInter = g, g, ring.LatencyInter
+	given.Name, given.Fused, given.Without = m.Name+" with the graphs of a file", nil, nil
+	return &given, nil
+}
+
 // highest is the highest compute capability of the node's GPUs.
 func (m *NodeModel) highest() int { return max(m.SM, m.MaxSM) }

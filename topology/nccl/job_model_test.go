@@ -86,3 +86,23 @@ func TestLimiting(t *testing.T) {
 		}
 	}
 }
+
+// TestWithGraphs: the graphs of a dump stand in for the search.
+func TestWithGraphs(t *testing.T) {
+	f, err := ReadGraphXML(corpus(t, "xml/azure-ncv4-graph.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := DefaultNode(NodeSpec{GPUModel: "A100", GPUs: 4})
+	m, err := one.WithGraphs(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, _ := f.Of(GraphRing)
+	if m.Alone.Ring != ring.Graph || m.Joined != m.Alone || m == one || one.Alone.Ring == ring.Graph {
+		t.Errorf("graphs %s, file %+v", m.Alone.Tuple(), ring.Graph)
+	}
+	if _, err := one.WithGraphs(&GraphFile{}); err == nil {
+		t.Error("a file without a ring must be an error")
+	}
+}
