@@ -41,6 +41,8 @@ type exportOptions struct {
 func (o *exportOptions) addFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&o.topology, "topology", "t", "", "file of the map, or - for standard input")
+	f.StringVar(&o.topology, "server", "", "in place of -t: URL of a placement service, whose current map is read")
+	c.MarkFlagsMutuallyExclusive("topology", "server")
 	f.StringVarP(&o.out, "out", "o", "", "folder to write to, or - for standard output")
 	f.BoolVar(&o.check, "check", false, "write nothing; print what would change, exit 9 when anything would")
 	f.BoolVar(&o.force, "force", false, "write also what looks too small or too large")

@@ -26,6 +26,7 @@ type placeOptions struct {
 	weights  string
 	slurm    slurmJobOptions
 	jobs     jobOptions
+	service  placeService
 	output   output
 }
 
@@ -46,16 +47,21 @@ func newPlaceCmd(e *env) *cobra.Command {
 		Long: `Choose the nodes of a gang, in rank order: the set with the best predicted bandwidth, and among equals the one that
 harms later gangs least. NCCL's rings follow rank order, so the order is part of the answer.
 
+The map is a file (-t) or that of a placement service (--server or RAILMAP_SERVER), which knows what is in use and can hold
+the nodes for the job (--lease).
+
 Exit code 3: no set of nodes satisfies the request; the message says what would make it feasible.`,
 		Example: `  railmap place -t topology.yaml -N 16
   railmap place -t topology.yaml -N 16 --busy 'node[001-040]' --within pod -o json
   sbatch $(railmap place -t topology.yaml -N 16 -o sbatch) job.sh
-  railmap place -t topology.yaml -N 16 -o hostfile --tasks-per-node 8 > hosts`,
+  railmap place -t topology.yaml -N 16 -o hostfile --tasks-per-node 8 > hosts
+  sbatch $(railmap place --server http://127.0.0.1:7070 -N 16 --lease 15m -o sbatch --on-unavailable ignore) job.sh`,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c, e) },
 	}
 	o.addFlags(cmd)
 	o.slurm.addFlags(cmd)
 	o.jobs.addFlags(cmd)
+	o.service.addFlags(cmd)
 	cmd.AddCommand(newWhatIfCmd(e))
 	addOutput(cmd, &o.output, append([]string{formatTable, formatWide, formatJSON, formatYAML, formatName, formatHostlist, formatSbatch, formatHostfile}, jobFormats()...)...)
 	return cmd
@@ -64,7 +70,7 @@ Exit code 3: no set of nodes satisfies the request; the message says what would 
 // addFlags adds one flag for every constraint of a request.
 func (o *placeOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&o.topology, "topology", "t", "", "topology document to place on, - for standard input (required)")
+	f.StringVarP(&o.topology, "topology", "t", "", "topology document to place on, - for standard input")
 	f.StringVar(&o.request, "request", "", "PlacementRequest document; flags override its fields")
 	f.IntVarP(&o.req.Nodes, "nodes", "N", 0, "nodes of the gang")
 	f.IntVar(&o.req.GPUs, "gpus", 0, "in place of --nodes: GPUs of the gang, a multiple of --gpus-per-node")
@@ -95,9 +101,16 @@ func (s *stateOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&s.gangs, "gang", nil, "host list of one running gang, or HOSTLIST@SECONDS with the time until its expected end: busy, and its traffic loads the uplinks it crosses (repeatable)")
 }
 
-func (o *placeOptions) run(_ context.Context, cmd *cobra.Command, e *env) error {
+func (o *placeOptions) run(ctx context.Context, cmd *cobra.Command, e *env) error {
+	if err := o.service.validate(o); err != nil {
+		return err
+	}
 	if err := o.complete(cmd); err != nil {
 		return err
+	}
+	o.jobs.tasks = o.slurm.tasks
+	if o.useService() {
+		return o.placeByService(ctx, e)
 	}
 	topo, snapshot, err := readSnapshot(e, o.topology, &o.state)
 	if err != nil {
@@ -108,14 +121,13 @@ func (o *placeOptions) run(_ context.Context, cmd *cobra.Command, e *env) error 
 		return placeError(err)
 	}
 	p.ToolVersion = toolVersion()
-	o.jobs.tasks = o.slurm.tasks
 	return o.print(e, topo, p)
 }
 
 // complete reads the request file and the host lists, and lets flags override.
 func (o *placeOptions) complete(cmd *cobra.Command) error {
-	if o.topology == "" {
-		return usagef("--topology: must name a topology document (make one with railmap topology build)")
+	if o.topology == "" && !o.useService() {
+		return withCode(exitUsage, errNoMap)
 	}
 	if o.request != "" {
 		if err := o.mergeRequest(cmd); err != nil {

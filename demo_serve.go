@@ -43,7 +43,7 @@ func serveMap(ctx context.Context, e *env, address string, t *topology.Topology)
 func mapHandler(t *topology.Topology) http.Handler {
 	v := readVersion()
 	registry := client.NewRegistry()
-	registry.MustRegister(prometheus.NewMap(func() *topology.Topology { return t }, prometheus.Build{Version: v.Version, Revision: v.Commit, Go: v.Go}))
+	registry.MustRegister(prometheus.NewMap(func() prometheus.Status { return prometheus.Status{Topology: t, MaxSwitches: 4096} }, prometheus.Build{Version: v.Version, Revision: v.Commit, Go: v.Go}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -38,7 +38,7 @@ func TestServeMap(t *testing.T) {
 	if url == "" {
 		t.Fatal("no address was printed:", <-done)
 	}
-	for path, want := range map[string]string{"": "<svg ", "healthz": "ok\n", "metrics": `railmap_topology_nodes{state="unmeasured"} 4`} {
+	for path, want := range map[string]string{"": "<svg ", "healthz": "ok\n", "metrics": `railmap_topology_nodes{state="ready"} 4`} {
 		if got := get(t, url+path, http.StatusOK); !strings.Contains(got, want) {
 			t.Errorf("/%s has no %q:\n%.300s", path, want, got)
 		}

@@ -28,10 +28,24 @@ top) and "-" is standard output in YAML. Units stand in the names of fields: ban
 A value that is not known is absent, never 0.
 `
 
+const environmentText = `Variables that railmap reads. Flags override them.
+
+  RAILMAP_SERVER                URL of the placement service for place, lease, submit and store backup
+  RAILMAP_TOKEN                 bearer token for it (railmap token create)
+  RAILMAP_CA                    PEM file with the certificates that sign the service's
+  RAILMAP_CERT, RAILMAP_KEY     PEM files of a client certificate
+
+  RAILMAP_CONFIG                configuration file of railmap serve
+  RAILMAP_LISTEN, RAILMAP_DATA, RAILMAP_STORE, RAILMAP_TOPOLOGY, RAILMAP_TOKENS, RAILMAP_TLS_CERT, RAILMAP_TLS_KEY,
+  RAILMAP_CLIENT_CA, RAILMAP_INSECURE, RAILMAP_LOG_LEVEL, RAILMAP_LOG_FORMAT
+                                the flags of railmap serve; they override the file
+`
+
 // helpTopics are pages of "railmap help" that belong to no command.
 func helpTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText()},
+		{Use: "environment", Short: "Variables that railmap reads", Long: environmentText},
 		{Use: "formats", Short: "Formats of -o and of documents", Long: formatsText},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -9,14 +10,19 @@ import (
 	"github.com/railmap/railmap/topology"
 )
 
-// addTopologyFlag adds -t, the map that most commands read.
+// addTopologyFlag adds -t, the map that most commands read, and --server, which names a placement service in its place.
 func addTopologyFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVarP(path, "topology", "t", "", "file of the map, or - for standard input (make one with railmap topology build)")
-	_ = c.MarkFlagRequired("topology")
+	c.Flags().StringVar(path, "server", "", "in place of -t: URL of a placement service, whose current map is read")
+	c.MarkFlagsOneRequired("topology", "server")
+	c.MarkFlagsMutuallyExclusive("topology", "server")
 }
 
-// readTopology reads a map; "-" is standard input. Whatever is wrong with it is a usage error.
+// readTopology reads a map; "-" is standard input, a URL a placement service. Whatever is wrong with a file is a usage error.
 func readTopology(e *env, path string) (*topology.Topology, error) {
+	if isURL(path) {
+		return fetchTopology(context.Background(), path)
+	}
 	t := &topology.Topology{}
 	if err := readDocument(e, path, t); err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package prometheus
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -13,39 +15,70 @@ type Build struct {
 	Version, Revision, Go string
 }
 
-// Map is a collector of the current map.
+// Status is what one scrape shows. Pointers and zero times are left out: what nobody knows has no series.
+type Status struct {
+	Topology     *topology.Topology // nil = no map yet
+	LastChange   time.Time
+	OldestReport time.Time
+	Quarantined  map[string]bool // nodes whose reports are not believed
+	GPUs         *GPUs           // nil: those of the map count as free
+	Leases       map[string]int  // by phase
+	StoreBytes   *int64
+	Reload       *Reload
+	MaxSwitches  int // more switches than this are not shown one by one
+}
+
+// GPUs counts GPUs by what may be done with them.
+type GPUs struct{ Free, Reserved, Unavailable int }
+
+// Reload is how the last reload of the configuration went.
+type Reload struct {
+	OK      bool
+	Success time.Time // of the last one that was taken
+}
+
+// Map is a collector of the current map and what is on it.
 type Map struct {
-	current func() *topology.Topology
+	current func() Status
 	build   Build
 	desc    map[string]*prometheus.Desc
 }
 
-// NewMap makes a collector. Current gives the map to show, nil when there is none yet.
-func NewMap(current func() *topology.Topology, build Build) *Map {
+// mapMetrics are the rows of the table that Map collects.
+func mapMetrics() []string {
+	return []string{buildInfo, generation, lastChange, oldestReport, nodes, gpus, links, healthMin, healthMedian, findings, uplinkHealth, droppedSeries,
+		leases, storeSize, reloadOK, reloadTime}
+}
+
+// NewMap makes a collector. Current gives what to show at a scrape.
+func NewMap(current func() Status, build Build) *Map {
 	m := &Map{current: current, build: build, desc: map[string]*prometheus.Desc{}}
-	for _, row := range Table() {
-		m.desc[row.Name] = prometheus.NewDesc(row.Name, row.Help, row.Labels, nil)
+	for _, name := range mapMetrics() {
+		r := row(name)
+		m.desc[name] = prometheus.NewDesc(r.Name, r.Help, r.Labels, nil)
 	}
 	return m
 }
 
 // Describe sends the descriptions of all metrics.
 func (m *Map) Describe(ch chan<- *prometheus.Desc) {
-	for _, row := range Table() {
-		ch <- m.desc[row.Name]
+	for _, name := range mapMetrics() {
+		ch <- m.desc[name]
 	}
 }
 
 // Collect sends the figures of the current map.
 func (m *Map) Collect(ch chan<- prometheus.Metric) {
 	m.send(ch, buildInfo, 1, m.build.Version, m.build.Revision, m.build.Go)
-	t := m.current()
+	st := m.current()
+	m.collectService(ch, &st)
+	t := st.Topology
 	if t == nil {
 		return
 	}
 	m.send(ch, generation, float64(t.Generation))
-	m.collectNodes(ch, t)
-	m.collectLinks(ch, t)
+	m.collectNodes(ch, &st)
+	m.collectLinks(ch, &st)
 	severities := map[topology.Severity]int{topology.Info: 0, topology.Warning: 0, topology.Error: 0}
 	for _, f := range t.Findings {
 		severities[f.Severity]++
@@ -55,51 +88,100 @@ func (m *Map) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (m *Map) collectNodes(ch chan<- prometheus.Metric, t *topology.Topology) {
-	states := map[topology.State]int{}
-	known, total := false, 0
-	for i := range t.Nodes {
-		states[t.Nodes[i].State]++
-		known = known || t.Nodes[i].GPUCount > 0
-		total += t.Nodes[i].GPUCount
+// collectService sends what does not come from the map.
+func (m *Map) collectService(ch chan<- prometheus.Metric, st *Status) {
+	for phase, n := range st.Leases {
+		m.send(ch, leases, float64(n), phase)
 	}
-	for _, s := range allStates() {
-		m.send(ch, nodes, float64(states[s]), string(s))
+	if st.StoreBytes != nil {
+		m.send(ch, storeSize, float64(*st.StoreBytes))
 	}
-	if known {
-		m.send(ch, gpus, float64(total))
+	if r := st.Reload; r != nil {
+		ok := 0.0
+		if r.OK {
+			ok = 1
+		}
+		m.send(ch, reloadOK, ok)
+		m.sendTime(ch, reloadTime, r.Success)
+	}
+	m.sendTime(ch, lastChange, st.LastChange)
+	m.sendTime(ch, oldestReport, st.OldestReport)
+}
+
+func (m *Map) collectNodes(ch chan<- prometheus.Metric, st *Status) {
+	states := map[string]int{"ready": 0, "stale": 0, "quarantined": 0, "missing": 0}
+	total := 0
+	for i := range st.Topology.Nodes {
+		n := &st.Topology.Nodes[i]
+		total += n.GPUCount
+		switch {
+		case st.Quarantined[n.Name]:
+			states["quarantined"]++
+		case n.State == topology.Down:
+			states["missing"]++
+		case n.State == topology.Stale:
+			states["stale"]++
+		default:
+			states["ready"]++
+		}
+	}
+	for s, n := range states {
+		m.send(ch, nodes, float64(n), s)
+	}
+	use := st.GPUs
+	if use == nil && total > 0 {
+		use = &GPUs{Free: total}
+	}
+	if use != nil {
+		m.send(ch, gpus, float64(use.Free), "free")
+		m.send(ch, gpus, float64(use.Reserved), "reserved")
+		m.send(ch, gpus, float64(use.Unavailable), "unavailable")
 	}
 }
 
-func (m *Map) collectLinks(ch chan<- prometheus.Metric, t *topology.Topology) {
+func (m *Map) collectLinks(ch chan<- prometheus.Metric, st *Status) {
 	tiers := map[string]int{}
-	for i := range t.Switches {
-		tiers[t.Switches[i].Name] = t.Switches[i].Tier
+	for i := range st.Topology.Switches {
+		tiers[st.Topology.Switches[i].Name] = st.Topology.Switches[i].Tier
 	}
 	type key struct {
 		tier  string
 		state topology.State
 	}
 	count := map[key]int{}
-	worst := map[string]float64{}
-	for i := range t.Links {
-		l := &t.Links[i]
+	health := map[string][]float64{}
+	uplink := map[string]float64{}
+	for i := range st.Topology.Links {
+		l := &st.Topology.Links[i]
 		tier := tierName(l, tiers)
 		for _, s := range allStates() {
 			count[key{tier, s}] += 0
 		}
 		count[key{tier, l.State}]++
-		if h := l.Health; h != nil {
-			if w, ok := worst[tier]; !ok || *h < w {
-				worst[tier] = *h
+		if l.Health == nil {
+			continue
+		}
+		health[tier] = append(health[tier], *l.Health)
+		if name := l.A.Switch; name != "" {
+			if w, ok := uplink[name]; !ok || *l.Health < w {
+				uplink[name] = *l.Health
 			}
 		}
 	}
 	for k, n := range count {
 		m.send(ch, links, float64(n), k.tier, string(k.state))
 	}
-	for tier, h := range worst {
-		m.send(ch, healthMin, h, tier)
+	for tier, values := range health {
+		slices.Sort(values)
+		m.send(ch, healthMin, values[0], tier)
+		m.send(ch, healthMedian, values[len(values)/2], tier)
+	}
+	if len(uplink) > st.MaxSwitches {
+		m.send(ch, droppedSeries, float64(len(uplink)), uplinkHealth)
+		return
+	}
+	for name, h := range uplink {
+		m.send(ch, uplinkHealth, h, name)
 	}
 }
 
@@ -120,4 +202,10 @@ func allStates() []topology.State {
 
 func (m *Map) send(ch chan<- prometheus.Metric, name string, value float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(m.desc[name], prometheus.GaugeValue, value, labels...)
+}
+
+func (m *Map) sendTime(ch chan<- prometheus.Metric, name string, t time.Time) {
+	if !t.IsZero() {
+		m.send(ch, name, float64(t.UnixMilli())/1000)
+	}
 }

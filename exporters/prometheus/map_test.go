@@ -1,12 +1,14 @@
 package prometheus
 
 import (
+	"errors"
 	"flag"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,7 +46,7 @@ func synth(t *testing.T, spec string, faults ...topology.Fault) *topology.Topolo
 
 func TestMapPage(t *testing.T) {
 	topo := synth(t, "pod:2 leaf:2 node:4 rail:2 gpu:8", topology.Fault{Kind: "slow", Count: 1}, topology.Fault{Kind: "cable", Count: 1})
-	got := scrape(t, NewMap(func() *topology.Topology { return topo }, Build{"v1.0.0", "abc", "go1.26"}))
+	got := scrape(t, NewMap(func() Status { return Status{Topology: topo} }, Build{"v1.0.0", "abc", "go1.26"}))
 	const golden = "testdata/page.txt"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -62,7 +64,7 @@ func TestMapPage(t *testing.T) {
 
 // Before the first map there is only the version.
 func TestMapWithoutMap(t *testing.T) {
-	got := scrape(t, NewMap(func() *topology.Topology { return nil }, Build{"v1", "", "go1"}))
+	got := scrape(t, NewMap(func() Status { return Status{} }, Build{"v1", "", "go1"}))
 	if strings.Count(got, "\nrailmap_") != 1 || !strings.Contains(got, "railmap_build_info") {
 		t.Errorf("page without a map:\n%s", got)
 	}
@@ -73,7 +75,7 @@ func TestMapIsBounded(t *testing.T) {
 	count := func(spec string) map[string]int {
 		topo := synth(t, spec)
 		series := map[string]int{}
-		for line := range strings.Lines(scrape(t, NewMap(func() *topology.Topology { return topo }, Build{}))) {
+		for line := range strings.Lines(scrape(t, NewMap(func() Status { return Status{Topology: topo} }, Build{}))) {
 			if name, _, ok := strings.Cut(line, "{"); ok && !strings.HasPrefix(line, "#") {
 				series[name]++
 			}
@@ -102,5 +104,29 @@ func TestTable(t *testing.T) {
 	}
 	if !slices.IsSorted(names) || len(slices.Compact(names)) != len(names) {
 		t.Errorf("names are not sorted and unique: %q", names)
+	}
+}
+
+// TestServiceIsInTheTable: what the service counts has a row, within its bound.
+func TestServiceIsInTheTable(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	s := NewService(r)
+	s.Report("stale")
+	s.Placement(Placed{Outcome: "placed", Nodes: 4, Leaves: 1, Quality: .9})
+	s.Commit(1e6)
+	s.Request("GET /v1/topology", "GET", 200, 1e6)
+	s.Export("slurm", time.Unix(1, 0), nil)
+	s.Export("slurm", time.Unix(2, 0), errors.New("no"))
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if m := row(f.GetName()); m.Bound == 0 || m.Help != f.GetHelp() || len(f.GetMetric()) > m.Bound {
+			t.Errorf("%s: not in the table, or out of its bound", f.GetName())
+		}
+	}
+	if len(families)+len(mapMetrics()) != len(Table()) {
+		t.Errorf("%d + %d metrics, the table has %d", len(families), len(mapMetrics()), len(Table()))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -255,6 +256,9 @@ func CheckFile(path string) (int, error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, err
 	}
+	if err := unlocked(path); err != nil {
+		return 0, err
+	}
 	n, err := verifyFile(path)
 	if err != nil {
 		return 0, fmt.Errorf("ledger %s: %w", path, err)
@@ -262,11 +266,30 @@ func CheckFile(path string) (int, error) {
 	return n, nil
 }
 
+// unlocked fails when a process has the file open: it may change under whoever reads it.
+func unlocked(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil { // the lock that bbolt holds
+		return fmt.Errorf("ledger %s: a running server has it open: stop the server, or back it up and look at the copy", path)
+	}
+	return nil
+}
+
 // RestoreFile puts a checked backup in the place of the ledger's file: written beside it, synced, renamed. The old file stays
 // as NAME.before-restore.
 func RestoreFile(backup, path string) error {
 	if _, err := CheckFile(backup); err != nil {
 		return fmt.Errorf("backup is not usable, nothing was changed: %w", err)
+	}
+	if err := unlocked(path); err != nil {
+		return err
 	}
 	temp := path + ".restoring"
 	if err := copyFile(backup, temp); err != nil {

@@ -62,6 +62,13 @@ func (s *State) List() []*Lease {
 	return out
 }
 
+// CountPhases adds the number of leases in each phase.
+func (s *State) CountPhases(to map[Phase]int) {
+	for _, l := range s.leases {
+		to[l.Phase]++
+	}
+}
+
 // HeldGPUs is the GPUs of a node that live leases hold, as bits; all ones for a whole node.
 func (s *State) HeldGPUs(node string) uint64 {
 	m := uint64(0)

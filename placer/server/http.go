@@ -48,6 +48,7 @@ func (s *Server) endpoints() []endpoint {
 		{"DELETE /v1/leases/{id}", Requester, s.handleRelease},
 		{"GET /v1/exports/{target}", Requester, s.handleExport},
 		{"GET /v1/events", Requester, s.handleEvents},
+		{"GET /v1/store/backup", Admin, s.handleBackup},
 		{"POST /-/reload", Admin, s.handleReload},
 	}
 }

@@ -28,6 +28,7 @@ type intake struct {
 	occupancy  map[string]*topology.Occupancy
 	quarantine map[string]quarantined
 	old        []*topology.Topology // the last generations, oldest first
+	changed    time.Time            // when the newest came
 	dirty      chan struct{}
 }
 
@@ -47,7 +48,7 @@ func newIntake(opts Options, log *slog.Logger) (*intake, error) {
 	in := &intake{log: log, history: h, base: opts.Topology, fabrics: map[string]*topology.FabricReport{}, nodes: map[string]*topology.NodeReport{},
 		pairs: map[string]*topology.PairReport{}, occupancy: map[string]*topology.Occupancy{}, quarantine: map[string]quarantined{}, dirty: make(chan struct{}, 1)}
 	if opts.Topology != nil {
-		in.old = append(in.old, opts.Topology)
+		in.old, in.changed = append(in.old, opts.Topology), time.Now()
 	}
 	for _, r := range h.newest() {
 		in.nodes[r.Node] = r

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -102,4 +104,17 @@ func (s *Server) act(w http.ResponseWriter, r *http.Request, op func(*ledger.Tx,
 		return err
 	}
 	return writeJSON(w, http.StatusOK, lease)
+}
+
+// handleBackup is GET /v1/store/backup: a consistent copy of the ledger's file. With etcd there is none: etcd has its own.
+func (s *Server) handleBackup(w http.ResponseWriter, _ *http.Request) error {
+	store, ok := s.opts.Store.(interface{ Backup(io.Writer) error })
+	if !ok {
+		return problem(http.StatusNotFound, codeNotFound, "the ledger is not a file here: use etcdctl snapshot save")
+	}
+	var copied bytes.Buffer // whole, so that an error is still a status and a slow reader holds no transaction open
+	if err := store.Backup(&copied); err != nil {
+		return err
+	}
+	return page(w, "application/octet-stream", copied.Bytes())
 }

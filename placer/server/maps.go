@@ -181,6 +181,7 @@ func (s *Server) handleExport(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	files, err := render(t)
+	s.opts.Observe.Export(r.PathValue("target"), err)
 	if err != nil {
 		return problem(http.StatusUnprocessableEntity, codeInvalid, err.Error())
 	}

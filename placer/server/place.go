@@ -127,6 +127,11 @@ func digestOf(req *PlaceRequest) string {
 
 // handlePlace is POST /v1/placements.
 func (s *Server) handlePlace(w http.ResponseWriter, r *http.Request) error {
+	if id := identityOf(r); id.Role != Admin {
+		if err := s.limits.allow("place "+id.Name, placePerSec, placeBurst); err != nil {
+			return err
+		}
+	}
 	var req PlaceRequest
 	if err := decodeBody(w, r, maxRequestBody, &req); err != nil {
 		return err

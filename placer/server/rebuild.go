@@ -83,7 +83,7 @@ func overlay(base *topology.Topology, reports []*topology.NodeReport) *topology.
 func (in *intake) remember(t *topology.Topology) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.old = append(in.old, t)
+	in.old, in.changed = append(in.old, t), time.Now()
 	if len(in.old) > keepGenerations {
 		in.old = in.old[len(in.old)-keepGenerations:]
 	}

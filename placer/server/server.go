@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,17 +31,20 @@ type Observer interface {
 	Report(kind, rejected string) // rejected: "" or the reason
 	Request(pattern, method string, status int, d time.Duration)
 	InFlight(delta int)
+	Expired(leases int)                   // by this server or another one
+	Export(target string, rejected error) // of the live map
 }
 
 // Options of a server. Store and Log must be set.
 type Options struct {
 	Store       ledger.Store
 	Log         *slog.Logger
-	Topology    *topology.Topology // a map to start with, until reports make a newer one; nil = none
-	DataDir     string             // history of reports; "" = none is kept
-	Placer      placer.Options
+	Topology    *topology.Topology                               // a map to start with, until reports make a newer one; nil = none
+	DataDir     string                                           // history of reports; "" = none is kept
+	Placer      func(*topology.Topology) (placer.Options, error) // of a map; nil = the zero options
 	Build       topology.BuildOptions
 	Auth        Auth
+	TLS         *tls.Config                                         // of the listener; nil = plain
 	Metrics     http.Handler                                        // GET /metrics; nil = not served
 	Observe     Observer                                            // nil = nobody watches
 	OnCommit    func(d time.Duration, leases int, err error)        // of the ledger
@@ -109,7 +113,14 @@ func (s *Server) Ledger() *ledger.Ledger { return s.ledger }
 // adopt makes a map the current one: engines with every live lease and the last occupancy of each side. It runs at the
 // ledger's serial point, so no lease is missed and none is counted twice.
 func (s *Server) adopt(ctx context.Context, t *topology.Topology) error {
-	w, err := newWorld(t, s.opts.Placer)
+	var opts placer.Options
+	if s.opts.Placer != nil {
+		var err error
+		if opts, err = s.opts.Placer(t); err != nil {
+			return err
+		}
+	}
+	w, err := newWorld(t, opts)
 	if err != nil {
 		return err
 	}
@@ -148,16 +159,24 @@ func (s *Server) leaseChanged(before, after *ledger.Lease) {
 	if after == nil {
 		return
 	}
+	if after.Phase == ledger.Expired && before != nil && before.Live() {
+		s.opts.Observe.Expired(1)
+	}
 	s.log.Info("lease", "audit", true, "lease", l.ID, "phase", string(l.Phase), "holder", l.Holder, "token", l.Token, "nodes", len(l.Claims), "side", l.Side, "job", l.Job, "renewals", l.Renewals)
 	s.events.publish(Event{Type: "lease", Lease: l.ID, Phase: string(l.Phase)})
 }
 
-// Serve answers on a listener until ctx ends, then drains for ten seconds. TLS is the listener's.
+// Serve answers on a plain listener until ctx ends, then drains for ten seconds. TLS goes on top of the limit of connections:
+// net/http sees a client's certificate only on a connection that is TLS's own.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	hs := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
+	l = netutil.LimitListener(l, maxConnections)
+	if s.opts.TLS != nil {
+		l = tls.NewListener(l, s.opts.TLS)
+	}
 	failed := make(chan error, 1)
-	go func() { failed <- hs.Serve(netutil.LimitListener(l, maxConnections)) }()
+	go func() { failed <- hs.Serve(l) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve %s: %w", l.Addr(), err)
@@ -181,3 +200,5 @@ func (nobody) Placement(string, time.Duration, *PlaceResponse) {}
 func (nobody) Report(string, string)                           {}
 func (nobody) Request(string, string, int, time.Duration)      {}
 func (nobody) InFlight(int)                                    {}
+func (nobody) Expired(int)                                     {}
+func (nobody) Export(string, error)                            {}
