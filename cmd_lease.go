@@ -165,7 +165,9 @@ func newLeaseRenewCmd(e *env) *cobra.Command {
 		Use:   "renew [LEASE]",
 		Short: "Give a lease its time again",
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.run(c.Context(), e, args, func(ctx context.Context, s *server.Client) (*ledger.Lease, error) { return s.Renew(ctx, a.id, a.action) })
+			return a.run(c.Context(), e, args, func(ctx context.Context, s *server.Client) (*ledger.Lease, error) {
+				return s.Renew(ctx, a.id, a.action)
+			})
 		},
 	}
 	c.Flags().DurationVar(&a.ttl, "ttl", 0, "time from now (default: as before)")

@@ -124,4 +124,3 @@ func (o *placeOptions) useService() bool {
 
 // errNoMap is what place says when neither a map nor a service is named.
 var errNoMap = errors.New("--topology: must name a topology document (make one with railmap topology build), or --server a placement service")
-
