@@ -131,29 +131,58 @@ func inspectNUMA(r *topology.NodeReport) []topology.Finding {
 func inspectPorts(r *topology.NodeReport) []topology.Finding {
 	var out []topology.Finding
 	for _, n := range r.NICs {
-		name := portName(n)
 		up, all, rate := siblings(r.NICs, n)
 		if n.State != "" && n.State != "ACTIVE" {
-			f := topology.Finding{Code: "port-down", Severity: topology.Warning, Subject: name,
-				Message: fmt.Sprintf("port is %s, physical state %s", n.State, n.PhysicalState),
-				Remedy:  "check cable and switch port; disable the port if it is not used"}
-			if n.PhysicalState == "Polling" {
-				f.Code, f.Message = "port-polling", "port sees no partner: state "+n.State+", physical state Polling"
-				f.Remedy = "plug in or replace the cable; check that the switch port is enabled"
-			}
-			if all >= 3 && up*2 > all {
-				f.Severity = topology.Error // most ports of this kind are up: this one should be
-			}
-			out = append(out, f)
+			out = append(out, inspectDownPort(r, n, all >= 3 && up*2 > all))
 			continue
 		}
 		if n.RateBytesPerSecond != nil && rate > 0 && *n.RateBytesPerSecond < rate {
-			out = append(out, topology.Finding{Code: "port-rate-low", Severity: topology.Error, Subject: name,
+			f := topology.Finding{Code: "port-rate-low", Severity: topology.Error, Subject: portName(n),
 				Message: fmt.Sprintf("port runs at %s (%s), most ports of this kind at %s", gbit(*n.RateBytesPerSecond), n.RateDescription, gbit(rate)),
-				Remedy:  "clean or replace the cable; check speed and splitting of the switch port"})
+				Remedy:  "clean or replace the cable; check speed and splitting of the switch port"}
+			if farFromGPUs(r, n) {
+				f.Severity = topology.Info // storage often gets a slower port of the same card
+			}
+			out = append(out, f)
 		}
 	}
 	return out
+}
+
+// inspectDownPort judges a port that is not up. Where most ports of the kind are up this one should be; a port that was
+// disabled, or the second port of a card whose first is in use, is a note only.
+func inspectDownPort(r *topology.NodeReport, n topology.NICReport, most bool) topology.Finding {
+	f := topology.Finding{Code: "port-down", Severity: topology.Warning, Subject: portName(n),
+		Message: fmt.Sprintf("port is %s, physical state %s", n.State, n.PhysicalState),
+		Remedy:  "check cable and switch port; disable the port if it is not used"}
+	if n.PhysicalState == "Polling" {
+		f.Code, f.Message = "port-polling", "port sees no partner: state "+n.State+", physical state Polling"
+		f.Remedy = "plug in or replace the cable; check that the switch port is enabled"
+	}
+	twin := slices.ContainsFunc(r.NICs, func(o topology.NICReport) bool {
+		return n.SystemImageGUID != 0 && o.SystemImageGUID == n.SystemImageGUID && o.State == "ACTIVE"
+	})
+	switch {
+	case most && !farFromGPUs(r, n):
+		f.Severity = topology.Error
+	case !most && (twin || n.PhysicalState == "Disabled"):
+		f.Severity = topology.Info
+	}
+	return f
+}
+
+// farFromGPUs holds for a NIC whose place is known and is on no GPU's switch, while other NICs are.
+func farFromGPUs(r *topology.NodeReport, n topology.NICReport) bool {
+	others := false
+	for _, p := range r.Paths {
+		if isGPUName(p.A) && !isGPUName(p.B) && (p.Type == pathPIX || p.Type == pathPXB) {
+			if p.B == n.Device {
+				return false
+			}
+			others = true
+		}
+	}
+	return others && n.PCIAddress != ""
 }
 
 // siblings counts the ports of the same board and link layer, those that are up, and the rate that more than half of the up ones have (0: none).
@@ -223,6 +252,10 @@ func inspectGPUs(r *topology.NodeReport) []topology.Finding {
 		if reasons := badThrottle(g.ThrottleReasons); len(reasons) > 0 {
 			add("gpu-throttled", topology.Warning, "clocks are lowered: "+strings.Join(reasons, ", "), "check cooling and power supply")
 		}
+		if peers := deniedPeers(r, g); len(peers) > 0 {
+			add("p2p-denied", topology.Error, "the driver allows no direct access over NVLink: "+strings.Join(peers, ", "),
+				"check the fabric manager and the driver's settings; restart both")
+		}
 		for _, l := range g.NVLinks {
 			if n := nvlinkErrors(l); n >= maxNVLinkErrors {
 				add("nvlink-errors", topology.Warning, fmt.Sprintf("NVLink %d counts %d errors", l.Link, n), "reseat the module; replace it when the errors go on")
@@ -254,6 +287,18 @@ func inspectGPUDirect(r *topology.NodeReport) []topology.Finding {
 	return []topology.Finding{{Code: "gdr-missing", Severity: topology.Warning, Subject: "driver",
 		Message: "the module for GPUDirect RDMA is not loaded: NICs reach GPU memory through the host only",
 		Remedy:  "load nvidia_peermem, or use the open driver on Linux 5.12 or newer"}}
+}
+
+// deniedPeers lists the GPUs that a GPU has NVLink to but may not reach.
+func deniedPeers(r *topology.NodeReport, g topology.GPU) []string {
+	var out []string
+	for _, p := range g.Peers {
+		other := fmt.Sprintf("GPU%d", p.GPU)
+		if p.P2P != "ok" && strings.HasPrefix(pathBetween(r, gpuName(g), other), "NV") {
+			out = append(out, other+" ("+p.P2P+")")
+		}
+	}
+	return out
 }
 
 // badThrottle drops the power cap: a busy GPU reaches it in normal work.

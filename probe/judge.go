@@ -185,7 +185,7 @@ func (j *judgement) peerCopies() {
 	var lows []low
 	slow, all := map[string]int{}, map[string]int{}
 	for _, c := range j.r.Measurements.Copies {
-		if c.Together || !isGPUName(c.From) || !isGPUName(c.To) || !strings.HasPrefix(j.letter(c.From, c.To), "NV") {
+		if c.Together || !isGPUName(c.From) || !isGPUName(c.To) || !strings.HasPrefix(pathBetween(j.r, c.From, c.To), "NV") {
 			continue
 		}
 		e := j.e.gpu(j.model(c.From))
@@ -227,15 +227,6 @@ func (j *judgement) peerCopies() {
 		cause, remedy := j.peerCause(l.copy.From, l.copy.To)
 		j.add("copy-peer-low", l.severity, subject, fmt.Sprintf("copies %s to %s reach %s; likely cause: %s", l.copy.From, l.copy.To, figures(v, l.band), cause), remedy)
 	}
-}
-
-func (j *judgement) letter(a, b string) string {
-	for _, p := range j.r.Paths {
-		if p.A == a && p.B == b || p.A == b && p.B == a {
-			return p.Type
-		}
-	}
-	return ""
 }
 
 func (j *judgement) peerCause(a, b string) (cause, remedy string) {

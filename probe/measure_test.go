@@ -238,6 +238,8 @@ func TestMeasuredFaults(t *testing.T) {
 		}, []string{"copy-peer-low GPU3"}},
 		{"downtrained when awake", func(m *fakenode.Machine) { m.GPUs[4].Generation, m.GPUs[4].MaxGeneration = 3, 5 }, []string{"pcie-speed-low GPU4"}},
 		{"one nvlink down", func(m *fakenode.Machine) { m.GPUs[1].Links[7].Active = false }, []string{"nvlink-down GPU1"}},
+		{"no peer access", func(m *fakenode.Machine) { m.Faults = []string{"nopeer"} }, []string{"p2p-denied GPU0", "p2p-denied GPU1", "p2p-denied GPU2",
+			"p2p-denied GPU3", "p2p-denied GPU4", "p2p-denied GPU5", "p2p-denied GPU6", "p2p-denied GPU7"}},
 		{"nvlink errors", func(m *fakenode.Machine) { m.GPUs[3].Links[2].Errors = 7 }, []string{"nvlink-errors GPU3"}},
 		{"nvlinks missing", func(m *fakenode.Machine) { m.GPUs[6].Links = m.GPUs[6].Links[:12] }, []string{"nvlink-missing GPU6"}},
 		{"hot", func(m *fakenode.Machine) { m.GPUs[2].Throttle = 64 }, []string{"gpu-throttled GPU2"}},

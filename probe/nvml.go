@@ -282,8 +282,12 @@ func throttleNames(mask uint64) []string {
 	return out
 }
 
-// busAddress writes an NVML PCI place as the kernel does: 0000:0c:00.0.
+// busAddress writes an NVML PCI place as the kernel does: 0000:0c:00.0. Ends that have no place (NVSwitches of another
+// tray) come as all zeros or all ones: those are "".
 func busAddress(v nvml.PciInfo) string {
+	if v.Bus > 0xff || v.Device > 0x1f || v.Domain|v.Bus|v.Device == 0 {
+		return ""
+	}
 	return fmt.Sprintf("%04x:%02x:%02x.0", v.Domain, v.Bus, v.Device)
 }
 

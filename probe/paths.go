@@ -124,6 +124,16 @@ func pciLetter(byAddress map[string]*topology.PCIDevice, a, b endpoint, numaNode
 	return pathSYS
 }
 
+// pathBetween looks the letter of two rows up; "" when there is none.
+func pathBetween(r *topology.NodeReport, a, b string) string {
+	for _, p := range r.Paths {
+		if p.A == a && p.B == b || p.A == b && p.B == a {
+			return p.Type
+		}
+	}
+	return ""
+}
+
 // ancestors lists the bridges above a device, nearest first. The bound keeps a looped report from looping us.
 func ancestors(byAddress map[string]*topology.PCIDevice, d *topology.PCIDevice) []string {
 	var up []string

@@ -134,7 +134,7 @@ func (j *judgement) low(c topology.Copy) bool {
 		v /= 2
 	}
 	if isGPUName(other) {
-		letter := j.letter(gpu, other)
+		letter := pathBetween(j.r, gpu, other)
 		return e.Peer != nil && len(letter) > 2 && letter[:2] == "NV" && v < e.Peer.Floor
 	}
 	return e.Host != nil && !c.Bidirectional && j.near(gpu, other) && v < e.Host.Floor

@@ -157,6 +157,28 @@ func TestIdleGPUIsNoFault(t *testing.T) {
 	}
 }
 
+// TestUnusedPortsAreNoFault: a storage port that is slower, a disabled port and the second port of a card are notes.
+func TestUnusedPortsAreNoFault(t *testing.T) {
+	m := fakenode.H100x8()
+	m.NIC("mlx5_8").Board = m.NIC("mlx5_0").Board
+	m.NIC("mlx5_8").LinkLayer = "InfiniBand"
+	if got := serious(static(t, m).Findings); got != nil {
+		t.Errorf("slow storage port: %q", got)
+	}
+	m = fakenode.H100x8()
+	m.NIC("mlx5_8").State, m.NIC("mlx5_8").PhysState = "1: DOWN", "3: Disabled"
+	if got := serious(static(t, m).Findings); got != nil {
+		t.Errorf("disabled port: %q", got)
+	}
+	m = fakenode.H100x8()
+	second := *m.NIC("mlx5_8")
+	second.Name, second.State, second.PhysState, second.NetDevice = "mlx5_9", "1: DOWN", "2: Polling", ""
+	m.NICs = append(m.NICs, &second)
+	if got := serious(static(t, m).Findings); got != nil {
+		t.Errorf("second port: %q", got)
+	}
+}
+
 // TestMatrixGolden keeps the letters of each machine; -update rewrites them.
 func TestMatrixGolden(t *testing.T) {
 	for _, name := range fakenode.Machines() {
