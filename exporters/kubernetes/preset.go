@@ -67,6 +67,9 @@ func topographV0() []string {
 	return []string{"network.topology.nvidia.com/core", "network.topology.nvidia.com/spine", "network.topology.nvidia.com/leaf"}
 }
 
+// shortNames are what people type first; each means the newest or usual one of its family.
+var shortNames = map[string]string{"topograph": "topograph-v1", "kueue": "kueue-docs", "oci": "oci-rdma", "volcano": "volcano-label", "own": DefaultPreset}
+
 // FindPreset gives the preset of a name; "" is DefaultPreset. "keys=a/b,c/d" makes one of the given keys, coarse to fine.
 func FindPreset(name string) (Preset, error) {
 	if name == "" {
@@ -76,6 +79,9 @@ func FindPreset(name string) (Preset, error) {
 		return customPreset(name, strings.Split(list, ","))
 	}
 	var names []string
+	if full, ok := shortNames[name]; ok {
+		name = full
+	}
 	for _, p := range Presets() {
 		if p.Name == name {
 			return p, nil
