@@ -61,7 +61,7 @@ func TestReadRefuses(t *testing.T) {
 		{"text", "NodeName=n1 State=IDLE\n", "file:1: "},
 		{"other JSON", `{"x": 1}`, "holds no nodes and no jobs"},
 		{"list", `[1]`, "must be the JSON of scontrol"},
-		{"cut", "{\"nodes\": [\n{\"name\": \"n1\",\n", "file:4: the input ends inside the document"},
+		{"cut", "{\"nodes\": [\n{\"name\": \"n1\",\n", "file:3: the input ends inside the document"},
 		{"broken", "{\"nodes\": [\n{\"name\": n1}]}", "file:2: invalid character"},
 		{"type", "{\"nodes\": [\n{\"name\": 5}]}", "file:2: name is a JSON number: must be another type"},
 		{"no list", `{"jobs": 5}`, "must be a list or an object"},
