@@ -1,5 +1,7 @@
 package nccl
 
+import "fmt"
+
 // NodeModel is what a prediction needs of one kind of node. It is made once per hardware, by the search or by DefaultNode,
 // and shared by all nodes that have it; a Job refers to it by pointer.
 type NodeModel struct {
@@ -61,7 +63,6 @@ type unit struct {
 	first int32 // index of its first host in Job.Nodes
 	place int32 // of its first host
 	hosts int32
-	ranks int32
 }
 
 // crew are the units of a job and the distinct models among them, by first appearance.
@@ -69,13 +70,11 @@ type crew struct {
 	units  []unit
 	models []*NodeModel
 	index  map[*NodeModel]int32
+	ranks  int
 }
 
-// model returns the index of a model; last is the one asked for before, which nearly always is the same.
-func (c *crew) model(m *NodeModel, last int32) int32 {
-	if last < int32(len(c.models)) && c.models[last] == m {
-		return last
-	}
+// model returns the index of a model.
+func (c *crew) model(m *NodeModel) int32 {
 	if at, ok := c.index[m]; ok {
 		return at
 	}
@@ -88,35 +87,42 @@ func (c *crew) model(m *NodeModel, last int32) int32 {
 	return at
 }
 
-// crew joins the hosts of one NVLink domain, in order of first appearance.
-func (j *Job) crew() *crew {
+// crew joins the hosts of one NVLink domain, in order of first appearance. It refuses nodes without a usable model.
+func (j *Job) crew() (*crew, error) {
 	c := &crew{units: make([]unit, 0, len(j.Nodes))}
 	var byDomain map[int32]int
 	last, joined := int32(0), false
 	for i := range j.Nodes {
 		n := &j.Nodes[i]
-		if at, ok := j.sameDomain(n, len(c.units), &byDomain); ok {
-			c.units[at].hosts++
-			c.units[at].ranks += int32(n.Model.GPUs)
-			joined = true
-			continue
-		}
 		m := n.Model
+		if m == nil || m.GPUs < 1 {
+			return nil, fmt.Errorf("node %s: must have a model with one GPU or more", n.Name)
+		}
+		c.ranks += m.GPUs
+		if m.Fused != nil {
+			if at, ok := j.sameDomain(n, len(c.units), &byDomain); ok {
+				c.units[at].hosts++
+				joined = true
+				continue
+			}
+		}
 		if j.LeaveOutSlow && m.Without != nil {
 			m = m.Without
 		}
-		last = c.model(m, last)
-		c.units = append(c.units, unit{model: last, first: int32(i), place: n.Place, hosts: 1, ranks: int32(n.Model.GPUs)})
+		if len(c.models) == 0 || c.models[last] != m {
+			last = c.model(m)
+		}
+		c.units = append(c.units, unit{model: last, first: int32(i), place: n.Place, hosts: 1})
 	}
 	if joined {
 		c.fuse()
 	}
-	return c
+	return c, nil
 }
 
 // sameDomain returns the unit of the NVLink domain that a node is in, when an earlier node opened it; else next becomes it.
 func (j *Job) sameDomain(n *JobNode, next int, byDomain *map[int32]int) (int, bool) {
-	if n.Model.Fused == nil || j.Fabric == nil || n.Place < 0 {
+	if j.Fabric == nil || n.Place < 0 {
 		return 0, false
 	}
 	domain := j.Fabric.nodes[n.Place].domain
@@ -145,6 +151,6 @@ func (c *crew) fuse() {
 				m = fused
 			}
 		}
-		u.model = c.model(m, u.model)
+		u.model = c.model(m)
 	}
 }

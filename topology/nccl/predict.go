@@ -2,7 +2,6 @@ package nccl
 
 import (
 	"errors"
-	"fmt"
 	"math"
 )
 
@@ -37,12 +36,10 @@ func Predict(j *Job) (Prediction, error) {
 	if len(j.Nodes) == 0 {
 		return Prediction{}, errors.New("job: must have one node or more")
 	}
-	for i := range j.Nodes {
-		if j.Nodes[i].Model == nil || j.Nodes[i].Model.GPUs < 1 {
-			return Prediction{}, fmt.Errorf("node %s: must have a model with one GPU or more", j.Nodes[i].Name)
-		}
+	crew, err := j.crew()
+	if err != nil {
+		return Prediction{}, err
 	}
-	crew := j.crew()
 	comm := j.comm(crew)
 	p := Prediction{NCCLVersion: j.Version.String(), Collective: j.Collective, SizeBytes: j.SizeBytes, Nodes: comm.Nodes, Ranks: comm.Ranks,
 		Graphs: comm.Graphs, Tuple: comm.Graphs.Tuple()}
@@ -68,10 +65,7 @@ func Predict(j *Job) (Prediction, error) {
 func (j *Job) comm(crew *crew) Comm {
 	first, count := crew.models[0], len(crew.units)
 	c := Comm{Version: j.Version, Nodes: count, MinSM: first.SM, MaxSM: first.highest(), CPU: first.CPU, CollNet: j.CollNet, NVSwitch: true,
-		Graphs: first.graphs(count)}
-	for i := range crew.units {
-		c.Ranks += int(crew.units[i].ranks)
-	}
+		Ranks: crew.ranks, Graphs: first.graphs(count)}
 	for _, m := range crew.models {
 		c.MinSM, c.MaxSM = min(c.MinSM, m.SM), max(c.MaxSM, m.highest())
 		if m.CPU.Vendor != c.CPU.Vendor {
