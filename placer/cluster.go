@@ -91,9 +91,6 @@ func NewCluster(t *topology.Topology, opts Options) (*Cluster, error) {
 	c.names = newNames(c.nodes)
 	c.harm = harmTable(opts.JobMix, c.largestLeaf())
 	c.ideal = &idealCache{}
-	if c.predict == nil {
-		c.predict = c.shareOfNominal
-	}
 	return c, nil
 }
 
@@ -154,15 +151,15 @@ func (c *Cluster) largestLeaf() int {
 }
 
 // shareOfNominal is the prediction without a model of NCCL: share × the smallest nominal bandwidth of the nodes.
-func (c *Cluster) shareOfNominal(names []string, share float64, r *Request) Prediction {
+func (c *Cluster) shareOfNominal(order []int32, share float64, r *Request) Prediction {
 	p := Prediction{Method: "share", MessageBytes: r.MessageBytes}
 	low := math.Inf(1)
-	for _, name := range names {
-		if v, ok := c.names.lookup(name); ok && c.nodes[v].nominal > 0 {
-			low = min(low, c.nodes[v].nominal)
+	for _, v := range order {
+		if b := c.nodes[v].nominal; b > 0 && b < low {
+			low = b
 		}
 	}
-	if !math.IsInf(low, 1) && len(names) > 1 {
+	if !math.IsInf(low, 1) && len(order) > 1 {
 		p.BusBandwidthBytesPerSecond = share * low
 	}
 	return p

@@ -163,7 +163,11 @@ func (p *problem) answer(r *Request, best *choice) *Placement {
 	out.GPUs = p.pickGPUs(r, best.order)
 	out.IdealShare = p.idealShare(r)
 	out.Loss = lossAgainst(best.share, out.IdealShare)
-	out.Predicted = c.predict(out.Nodes, out.Share, r)
+	if c.predict != nil {
+		out.Predicted = c.predict(out.Nodes, out.Share, r)
+	} else {
+		out.Predicted = c.shareOfNominal(best.order, out.Share, r)
+	}
 	p.explain(r, best, out)
 	return out
 }
