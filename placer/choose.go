@@ -54,6 +54,9 @@ func (ch *chooser) group(within int32) int32 {
 			if u < ch.k {
 				continue
 			}
+			if best >= 0 && ch.worse(g, u, &bestKey) {
+				continue
+			}
 			if key := ch.key(g, u); best < 0 || key.compare(&bestKey) < 0 {
 				best, bestKey = g, key
 			}
@@ -79,7 +82,7 @@ func (ch *chooser) nodes(g int32) []int32 {
 
 // candidate is the number of usable nodes below g, 0 when g may not be chosen.
 func (ch *chooser) candidate(g int32) int {
-	if g == ch.mask || ch.c.groups[g].flat < ch.t {
+	if g == ch.mask || ch.c.hot[g].flat < ch.t {
 		return 0
 	}
 	return ch.v.usable(g)
@@ -100,9 +103,9 @@ func (k *groupKey) compare(o *groupKey) int {
 // key values g, which has u usable nodes. What later gangs lose is counted in nodes that are worth having, not in those that
 // happen to carry this gang's threshold: otherwise a leaf of good nodes looks tight to a gang that wants the very best ones.
 func (ch *chooser) key(g int32, u int) groupKey {
-	grp := &ch.c.groups[g]
+	grp := &ch.c.hot[g]
 	worth := max(u, ch.v.worth(g))
-	if len(grp.children) > 0 {
+	if !grp.leaf {
 		key := groupKey{first: worth, worth: worth}
 		if ch.even {
 			key.first = ch.leavesNeeded(g)
@@ -123,10 +126,10 @@ func (ch *chooser) key(g int32, u int) groupKey {
 func (ch *chooser) evenlyUsed(groups []int32) bool {
 	low, high, sum, n, size := 1.0, 0.0, 0.0, 0.0, math.Inf(1)
 	for _, g := range groups {
-		grp := &ch.c.groups[g]
-		if len(grp.children) == 0 {
+		if ch.c.hot[g].leaf {
 			continue
 		}
+		grp := &ch.c.groups[g]
 		nodes := float64(grp.end - grp.first)
 		f := float64(ch.v.worth(g)) / nodes
 		low, high, sum, n, size = min(low, f), max(high, f), sum+f, n+1, min(size, nodes)
@@ -136,6 +139,16 @@ func (ch *chooser) evenlyUsed(groups []int32) bool {
 	}
 	p := sum / n
 	return high-low <= 6*math.Sqrt(p*(1-p)/size)
+}
+
+// worse tells early, from the first parts of the key, that a leaf group cannot beat the best so far.
+func (ch *chooser) worse(g int32, u int, best *groupKey) bool {
+	if !ch.c.hot[g].leaf {
+		return false
+	}
+	worth := max(u, ch.v.worth(g))
+	price := ch.c.price(worth, ch.k)
+	return price > best.price || price == best.price && worth > best.worth
 }
 
 // leavesNeeded counts the leaf groups that k nodes below g take when the largest come first.

@@ -24,6 +24,7 @@ type Cluster struct {
 
 	edges   []float64 // lower edges of the bandwidth buckets, see index.go
 	row     []int32   // row of the index per group
+	hot     []hotGroup
 	byLevel [][]int32 // groups per level
 	largest []int32   // nodes of the largest group per level
 	classes []class   // kinds of nodes

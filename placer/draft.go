@@ -12,14 +12,14 @@ type draft struct {
 	own uint64 // mark of chunks that this draft may change
 }
 
-// draft starts a new generation. The lists of chunks are copied (some kB at 100,000 nodes), the chunks are not.
+// draft starts a new generation. The lists of pages are copied (some hundred bytes at 100,000 nodes), the chunks are not.
 func (s *Snapshot) draft(generation uint64) *draft {
 	d := &draft{Snapshot: *s, own: s.c.marks.Add(1)}
 	d.generation = generation
-	d.use, d.band, d.link = slices.Clone(s.use), s.band, s.link
+	d.use.pages = slices.Clone(s.use.pages)
 	d.layers = slices.Clone(s.layers)
 	for i := range d.layers {
-		d.layers[i].rows = slices.Clone(d.layers[i].rows)
+		d.layers[i].rows.pages = slices.Clone(d.layers[i].rows.pages)
 	}
 	return d
 }
@@ -61,10 +61,10 @@ func (d *draft) setUse(v int32, use Use) {
 	if before == use {
 		return
 	}
-	ch := d.use[v/nodeChunk]
+	ch := d.use.at(v / nodeChunk)
 	if ch.gen != d.own {
 		ch = &useChunk{gen: d.own, use: ch.use}
-		d.use[v/nodeChunk] = ch
+		d.use.set(v/nodeChunk, ch, d.own)
 	}
 	ch.use[v%nodeChunk] = use
 	if d.layers == nil || d.c.nodes[v].down {
@@ -155,11 +155,11 @@ func (d *draft) count(v, q, delta int32) {
 }
 
 func (d *draft) writableRow(l int, r int32) *countRow {
-	rows := d.layers[l].rows
-	b := rows[r/rowsPerBlock]
+	rows := &d.layers[l].rows
+	b := rows.at(r / rowsPerBlock)
 	if b.gen != d.own {
 		b = &rowBlock{gen: d.own, rows: b.rows}
-		rows[r/rowsPerBlock] = b
+		rows.set(r/rowsPerBlock, b, d.own)
 	}
 	return &b.rows[r%rowsPerBlock]
 }

@@ -77,29 +77,33 @@ func (t *Tx) Give(names ...string) error { return t.Set(Free, names...) }
 
 // Start takes the nodes of a gang and loads the uplinks that its ring crosses; End undoes it.
 func (t *Tx) Start(names ...string) error {
-	if err := t.Take(names...); err != nil {
-		return err
-	}
-	return t.cross(names, 1)
-}
-
-// End gives the nodes of a gang back and takes its ring off the uplinks.
-func (t *Tx) End(names ...string) error {
-	if err := t.Give(names...); err != nil {
-		return err
-	}
-	return t.cross(names, -1)
-}
-
-// Cross adds delta rings over these nodes to the uplinks that they cross, and changes no node. Start and End do it themselves.
-func (t *Tx) Cross(delta int, names ...string) error { return t.cross(names, int32(delta)) }
-
-func (t *Tx) cross(names []string, delta int32) error {
 	at, err := t.d.c.names.positions("nodes", names)
 	if err != nil {
 		return err
 	}
-	t.d.cross(at, delta)
+	if len(at) < len(names) {
+		return fmt.Errorf("start: a node is named twice: must be named once")
+	}
+	for _, v := range at {
+		if !t.d.freeAt(v) {
+			return fmt.Errorf("start %s: must be free", t.d.c.nodes[v].name)
+		}
+		t.d.setUse(v, Busy)
+	}
+	t.d.cross(at, 1)
+	return nil
+}
+
+// End gives the nodes of a gang back and takes its ring off the uplinks.
+func (t *Tx) End(names ...string) error {
+	at, err := t.d.c.names.positions("nodes", names)
+	if err != nil {
+		return err
+	}
+	for _, v := range at {
+		t.d.setUse(v, Free)
+	}
+	t.d.cross(at, -1)
 	return nil
 }
 

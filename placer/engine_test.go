@@ -65,9 +65,17 @@ func randomChange(rng *rand.Rand, w *world, tx *Tx) error {
 	case 2:
 		return tx.Measure(n, rng.Float64())
 	case 3:
-		return tx.cross([]string{n, m}, 1)
+		return cross(tx, 1, n, m)
 	}
-	return tx.cross([]string{n, m}, -1)
+	return cross(tx, -1, n, m)
+}
+
+func cross(tx *Tx, delta int32, names ...string) error {
+	at, err := tx.d.c.names.positions("nodes", names)
+	if err == nil {
+		tx.d.cross(at, delta)
+	}
+	return err
 }
 
 // TestUpdateIsAllOrNothing: a failed transaction leaves the engine as it was.

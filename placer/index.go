@@ -16,7 +16,7 @@ import (
 // is found at its exact value.
 const (
 	maxBuckets   = 64
-	rowsPerBlock = 8
+	rowsPerBlock = 4
 	maxClasses   = 8
 )
 
@@ -30,9 +30,9 @@ type rowBlock struct {
 }
 
 // layer is the index of one class of nodes. Rows are numbered by Cluster.row.
-type layer struct{ rows []*rowBlock }
+type layer struct{ rows paged[rowBlock] }
 
-func (l *layer) row(r int32) *countRow { return &l.rows[r/rowsPerBlock].rows[r%rowsPerBlock] }
+func (l *layer) row(r int32) *countRow { return &l.rows.at(r / rowsPerBlock).rows[r%rowsPerBlock] }
 
 // bucketEdges are the lower edges of the buckets, ascending; the first is 0, "any".
 func bucketEdges(etas []float64) []float64 {
@@ -77,6 +77,13 @@ func (c *Cluster) bucketOf(v float64) uint8 {
 	return uint8(lo)
 }
 
+// hotGroup is what a walk over a level reads of a group.
+type hotGroup struct {
+	flat   float64
+	parent int32
+	leaf   bool
+}
+
 // numberRows gives every group its row, groups with nodes first, and lists the groups of each level.
 func (c *Cluster) numberRows() {
 	c.row = make([]int32, len(c.groups))
@@ -91,8 +98,10 @@ func (c *Cluster) numberRows() {
 			}
 		}
 	}
+	c.hot = make([]hotGroup, len(c.groups))
 	for g := range c.groups {
 		grp := &c.groups[g]
+		c.hot[g] = hotGroup{flat: grp.flat, parent: grp.parent, leaf: len(grp.children) == 0}
 		c.byLevel[grp.level] = append(c.byLevel[grp.level], int32(g))
 		c.largest[grp.level] = max(c.largest[grp.level], grp.end-grp.first)
 	}
@@ -132,9 +141,8 @@ func (d *draft) buildIndex() {
 	c := d.c
 	d.layers = make([]layer, len(c.classes))
 	for l := range d.layers {
-		d.layers[l].rows = make([]*rowBlock, (len(c.groups)+rowsPerBlock-1)/rowsPerBlock)
-		for i := range d.layers[l].rows {
-			d.layers[l].rows[i] = &rowBlock{gen: d.own}
+		for i := 0; i*rowsPerBlock < len(c.groups); i++ {
+			d.layers[l].rows.add(i, &rowBlock{gen: d.own})
 		}
 	}
 	for v := range c.nodes {

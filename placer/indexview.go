@@ -40,7 +40,7 @@ func (x *indexView) levelBest(l int32, k int, known float64, mask int32) float64
 		q = int(c.bucketOf(known)) + 1
 	}
 	for _, g := range c.byLevel[l] {
-		flat := c.groups[g].flat
+		flat := c.hot[g].flat
 		for q < len(c.edges) && flat > known && g != mask && x.at(g, uint8(q)) >= k {
 			known = min(flat, c.edges[q])
 			q++

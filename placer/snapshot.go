@@ -36,7 +36,7 @@ type Gang struct {
 type Snapshot struct {
 	c          *Cluster
 	generation uint64
-	use        []*useChunk
+	use        paged[useChunk]
 	band       []*bandChunk
 	link       []*linkChunk
 	gpus       map[int32]uint64 // GPUs in use on shared nodes, one bit each; never changed in place
@@ -95,7 +95,7 @@ func (c *Cluster) baseSnapshot() *Snapshot {
 			b.bucket[i-v] = c.bucketOf(min(c.nodes[i].share, c.nodes[i].sick))
 		}
 		s.band = append(s.band, b)
-		s.use = append(s.use, &useChunk{})
+		s.use.add(v/nodeChunk, &useChunk{})
 	}
 	for g := 0; g < len(c.groups); g += linkSize {
 		l := &linkChunk{}
@@ -122,7 +122,7 @@ func (s *Snapshot) UseOf(name string) (use Use, ok bool) {
 	return s.useAt(v), true
 }
 
-func (s *Snapshot) useAt(v int32) Use { return s.use[v/nodeChunk].use[v%nodeChunk] }
+func (s *Snapshot) useAt(v int32) Use { return s.use.at(v / nodeChunk).use[v%nodeChunk] }
 
 // freeAt tells whether a node may be given away.
 func (s *Snapshot) freeAt(v int32) bool { return s.useAt(v) == Free && !s.c.nodes[v].down }
