@@ -50,11 +50,11 @@ func (ch *chooser) group(within int32) int32 {
 		var bestKey groupKey
 		ch.even = ch.evenlyUsed(ch.c.byLevel[l])
 		for _, g := range ch.c.byLevel[l] {
-			u := ch.candidate(g)
-			if u < ch.k {
+			if ch.hopeless(g, best, &bestKey) {
 				continue
 			}
-			if best >= 0 && ch.worse(g, u, &bestKey) {
+			u := ch.candidate(g)
+			if u < ch.k {
 				continue
 			}
 			if key := ch.key(g, u); best < 0 || key.compare(&bestKey) < 0 {
@@ -141,14 +141,21 @@ func (ch *chooser) evenlyUsed(groups []int32) bool {
 	return high-low <= 6*math.Sqrt(p*(1-p)/size)
 }
 
-// worse tells early, from the first parts of the key, that a leaf group cannot beat the best so far.
-func (ch *chooser) worse(g int32, u int, best *groupKey) bool {
-	if !ch.c.hot[g].leaf {
+// hopeless tells early, from the number of nodes worth having alone, that a leaf group is too small or cannot beat the best
+// so far. That number counts only where the threshold is not below the worth of nodes: then usable nodes are among them.
+func (ch *chooser) hopeless(g, best int32, bestKey *groupKey) bool {
+	if ch.t < worthShare || !ch.c.hot[g].leaf {
 		return false
 	}
-	worth := max(u, ch.v.worth(g))
+	worth := ch.v.worth(g)
+	if worth < ch.k {
+		return true
+	}
+	if best < 0 {
+		return false
+	}
 	price := ch.c.price(worth, ch.k)
-	return price > best.price || price == best.price && worth > best.worth
+	return price > bestKey.price || price == bestKey.price && worth > bestKey.worth
 }
 
 // leavesNeeded counts the leaf groups that k nodes below g take when the largest come first.

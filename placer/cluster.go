@@ -23,6 +23,7 @@ type Cluster struct {
 	ideal      *idealCache
 
 	edges   []float64 // lower edges of the bandwidth buckets, see index.go
+	keep    uint8     // bucket of nodes that later gangs want
 	row     []int32   // row of the index per group
 	hot     []hotGroup
 	byLevel [][]int32 // groups per level
@@ -88,6 +89,7 @@ func NewCluster(t *topology.Topology, opts Options) (*Cluster, error) {
 	c.classify()
 	c.numberRows()
 	c.edges = bucketEdges(c.efficiencies())
+	c.keep = c.bucketOf(worthShare)
 	c.base = c.baseSnapshot()
 	c.names = newNames(c.nodes)
 	c.harm = harmTable(opts.JobMix, c.largestLeaf())

@@ -20,6 +20,7 @@ func (s *Snapshot) draft(generation uint64) *draft {
 	d.layers = slices.Clone(s.layers)
 	for i := range d.layers {
 		d.layers[i].rows.pages = slices.Clone(d.layers[i].rows.pages)
+		d.layers[i].sums.pages = slices.Clone(d.layers[i].sums.pages)
 	}
 	return d
 }
@@ -138,6 +139,7 @@ func (d *draft) shift(l int, g int32, row *countRow, from, to, sign int32) {
 		for q := from; q <= to; q++ {
 			target[q] += sign * row[q]
 		}
+		d.copySums(l, d.c.row[up], target)
 		to = min(to, int32(d.linkBucketAt(up)))
 	}
 }
@@ -150,8 +152,20 @@ func (d *draft) count(v, q, delta int32) {
 		for i := range row[:q+1] {
 			row[i] += delta
 		}
+		d.copySums(l, d.c.row[g], row)
 		q = min(q, int32(d.linkBucketAt(g)))
 	}
+}
+
+// copySums keeps the two close columns equal to the row.
+func (d *draft) copySums(l int, r int32, row *countRow) {
+	ch := d.layers[l].sums.at(r / sumSize)
+	if ch.gen != d.own {
+		c := *ch
+		c.gen, ch = d.own, &c
+		d.layers[l].sums.set(r/sumSize, ch, d.own)
+	}
+	ch.free[r%sumSize], ch.worth[r%sumSize] = row[0], row[d.c.keep]
 }
 
 func (d *draft) writableRow(l int, r int32) *countRow {

@@ -107,6 +107,16 @@ func (t *Tx) End(names ...string) error {
 	return nil
 }
 
+// Cross adds delta rings over these nodes to the uplinks that they cross, and changes no node. Start and End do it themselves.
+func (t *Tx) Cross(delta int, names ...string) error {
+	at, err := t.d.c.names.positions("nodes", names)
+	if err != nil {
+		return err
+	}
+	t.d.cross(at, int32(delta))
+	return nil
+}
+
 // Measure sets the measured bandwidth of a node in shares of nominal.
 func (t *Tx) Measure(name string, share float64) error {
 	v, err := t.position(name)

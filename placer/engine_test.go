@@ -65,17 +65,9 @@ func randomChange(rng *rand.Rand, w *world, tx *Tx) error {
 	case 2:
 		return tx.Measure(n, rng.Float64())
 	case 3:
-		return cross(tx, 1, n, m)
+		return tx.Cross(1, n, m)
 	}
-	return cross(tx, -1, n, m)
-}
-
-func cross(tx *Tx, delta int32, names ...string) error {
-	at, err := tx.d.c.names.positions("nodes", names)
-	if err == nil {
-		tx.d.cross(at, delta)
-	}
-	return err
+	return tx.Cross(-1, n, m)
 }
 
 // TestUpdateIsAllOrNothing: a failed transaction leaves the engine as it was.

@@ -16,7 +16,7 @@ func newExactView(p *problem, t float64, raw bool) *exactView {
 		grp := &c.groups[g]
 		if len(grp.children) == 0 {
 			for v := grp.first; v < grp.end; v++ {
-				if p.s.freeAt(v) && p.s.cappedAt(v) >= worthShare {
+				if (p.s.freeAt(v) || p.allow[v]) && p.s.cappedAt(v) >= worthShare {
 					e.worths[g]++
 				}
 				if e.fits(v) {

@@ -29,8 +29,21 @@ type rowBlock struct {
 	rows [rowsPerBlock]countRow
 }
 
-// layer is the index of one class of nodes. Rows are numbered by Cluster.row.
-type layer struct{ rows paged[rowBlock] }
+// layer is the index of one class of nodes. Rows are numbered by Cluster.row. The two columns that every walk over a level
+// reads, free nodes and nodes worth having, stand once more close together.
+type layer struct {
+	rows paged[rowBlock]
+	sums paged[sumChunk]
+}
+
+// sumChunk is row[0] and row[Cluster.keep] of sumSize rows.
+type sumChunk struct {
+	gen   uint64
+	free  [sumSize]int32
+	worth [sumSize]int32
+}
+
+const sumSize = 32
 
 func (l *layer) row(r int32) *countRow { return &l.rows.at(r / rowsPerBlock).rows[r%rowsPerBlock] }
 
@@ -144,6 +157,9 @@ func (d *draft) buildIndex() {
 		for i := 0; i*rowsPerBlock < len(c.groups); i++ {
 			d.layers[l].rows.add(i, &rowBlock{gen: d.own})
 		}
+		for i := 0; i*sumSize < len(c.groups); i++ {
+			d.layers[l].sums.add(i, &sumChunk{gen: d.own})
+		}
 	}
 	for v := range c.nodes {
 		n := &c.nodes[v]
@@ -174,5 +190,9 @@ func (d *draft) sumUp(l *layer) {
 		for q := range row[:int(d.linkBucketAt(int32(g)))+1] {
 			up[q] += row[q]
 		}
+	}
+	for r := range int32(len(c.groups)) {
+		ch := l.sums.at(r / sumSize)
+		ch.free[r%sumSize], ch.worth[r%sumSize] = l.row(r)[0], l.row(r)[c.keep]
 	}
 }

@@ -8,12 +8,30 @@ type indexView struct {
 	layers  []layer // of the classes that the request allows
 	allowed [maxClasses]bool
 	q       uint8
-	keep    uint8 // bucket of nodes that later gangs want
 }
 
-func (x *indexView) usable(g int32) int { return x.at(g, x.q) }
-func (x *indexView) worth(g int32) int  { return x.at(g, x.keep) }
-func (x *indexView) open(g int32) bool  { return x.s.linkBucketAt(g) >= x.q }
+func (x *indexView) worth(g int32) int {
+	r := x.s.c.row[g]
+	n := x.layers[0].sums.at(r / sumSize).worth[r%sumSize]
+	for i := 1; i < len(x.layers); i++ {
+		n += x.layers[i].sums.at(r / sumSize).worth[r%sumSize]
+	}
+	return int(n)
+}
+
+func (x *indexView) usable(g int32) int {
+	if x.q > 0 {
+		return x.at(g, x.q)
+	}
+	r := x.s.c.row[g]
+	n := x.layers[0].sums.at(r / sumSize).free[r%sumSize]
+	for i := 1; i < len(x.layers); i++ {
+		n += x.layers[i].sums.at(r / sumSize).free[r%sumSize]
+	}
+	return int(n)
+}
+
+func (x *indexView) open(g int32) bool { return x.s.linkBucketAt(g) >= x.q }
 
 func (x *indexView) fits(v int32) bool {
 	return x.s.bucketAt(v) >= x.q && x.s.freeAt(v) && x.allowed[x.s.c.nodes[v].class]
@@ -98,7 +116,7 @@ func (p *problem) indexView(r *Request) (*indexView, bool) {
 	if s.layers == nil || p.seg > 1 || r.GPUsPerNode > 0 && len(s.gpus) > 0 || r.Tolerance < minimumTolerance && p.k > 1 || r.Include != nil {
 		return nil, false
 	}
-	x := &indexView{s: s, keep: s.c.bucketOf(worthShare)}
+	x := &indexView{s: s}
 	if r.GPUModel == "" && r.GPUsPerNode == 0 {
 		x.layers = s.layers
 		for i := range x.allowed {
