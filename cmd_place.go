@@ -32,11 +32,12 @@ type placeOptions struct {
 
 // stateOptions say what is taken on the cluster.
 type stateOptions struct {
-	busy    string
-	lent    string
-	drained string
-	gangs   []string
-	gpus    []string
+	occupancy []string
+	busy      string
+	lent      string
+	drained   string
+	gangs     []string
+	gpus      []string
 }
 
 func newPlaceCmd(e *env) *cobra.Command {
@@ -94,6 +95,7 @@ func (o *placeOptions) addFlags(cmd *cobra.Command) {
 
 func (s *stateOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.StringArrayVar(&s.occupancy, "occupancy", nil, "file that says what is in use: scontrol show nodes --json, squeue --json, kubectl get nodes,pods -A -o json, pbsnodes -av -F json, qstat -f -t -F json, or an Occupancy document (repeatable)")
 	f.StringVar(&s.busy, "busy", "", "host list of nodes in use")
 	f.StringVar(&s.lent, "lent", "", "host list of nodes lent to the other scheduler")
 	f.StringVar(&s.drained, "drained", "", "host list of nodes closed to jobs")
@@ -224,7 +226,7 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 	if err != nil {
 		return nil, nil, usagef("%s: %v", path, err)
 	}
-	state, err := s.state()
+	state, err := s.state(e, topo)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -235,9 +237,8 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 	return topo, snapshot, nil
 }
 
-// usedGPUs parses NODE=0-3,6 into indexes.
-func usedGPUs(list []string) (map[string][]int, error) {
-	var out map[string][]int
+// usedGPUs parses NODE=0-3,6 and adds the indexes to out, which may be nil.
+func usedGPUs(out map[string][]int, list []string) (map[string][]int, error) {
 	for _, s := range list {
 		i := strings.LastIndexByte(s, '=')
 		if i < 1 {
@@ -273,9 +274,15 @@ func newCluster(topo *topology.Topology) (*placer.Cluster, error) {
 	return placer.NewCluster(topo, placer.Options{Predict: predict})
 }
 
-// state parses the host lists.
-func (s *stateOptions) state() (placer.State, error) {
+// state reads what schedulers report and adds the host lists of the flags.
+func (s *stateOptions) state(e *env, topo *topology.Topology) (placer.State, error) {
 	var st placer.State
+	var err error
+	if len(s.occupancy) > 0 {
+		if st, err = readOccupancy(e, s.occupancy, topo); err != nil {
+			return st, err
+		}
+	}
 	for _, list := range []struct {
 		flag string
 		expr string
@@ -285,10 +292,9 @@ func (s *stateOptions) state() (placer.State, error) {
 		if err != nil {
 			return st, err
 		}
-		*list.to = names
+		*list.to = append(*list.to, names...)
 	}
-	var err error
-	if st.UsedGPUs, err = usedGPUs(s.gpus); err != nil {
+	if st.UsedGPUs, err = usedGPUs(st.UsedGPUs, s.gpus); err != nil {
 		return st, err
 	}
 	for i, expr := range s.gangs {

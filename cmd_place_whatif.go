@@ -69,7 +69,7 @@ func (o *whatIfOptions) run(_ context.Context, cmd *cobra.Command, e *env) error
 	if err != nil {
 		return withCode(exitUsage, err)
 	}
-	state, err := o.place.state.state()
+	state, err := o.place.state.state(e, topo)
 	if err != nil {
 		return err
 	}
