@@ -84,7 +84,7 @@ func (o *probeOptions) run(ctx context.Context, e *env) error {
 		return err
 	}
 	if o.dryRun {
-		return o.printPlan(e, opts)
+		return o.printPlan(ctx, e, opts)
 	}
 	r, err := probe.Run(ctx, opts)
 	if o.progress && e.isTTY {
@@ -175,8 +175,8 @@ func readPeers(dir string) ([]*topology.NodeReport, error) {
 	return peers, nil
 }
 
-func (o *probeOptions) printPlan(e *env, opts probe.Options) error {
-	items, seconds, err := probe.Plan(opts)
+func (o *probeOptions) printPlan(ctx context.Context, e *env, opts probe.Options) error {
+	items, seconds, err := probe.Plan(ctx, opts)
 	if err != nil {
 		return usagef("%w", err)
 	}

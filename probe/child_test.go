@@ -30,7 +30,7 @@ func probeChild(root string) int {
 	}
 	timeout, _ := time.ParseDuration(os.Getenv("RAILMAP_TEST_TIMEOUT"))
 	o := Options{Root: root, DriverDir: os.Getenv("RAILMAP_TEST_DRIVER"), Stages: stages, Force: os.Getenv("RAILMAP_TEST_FORCE") == "true", Timeout: timeout,
-		Worker: []string{"env", workerVariable + "=1", os.Args[0]}, Now: time.Unix(1700000000, 0)}
+		Worker: []string{"env", workerVariable + "=1", os.Args[0]}, Now: time.Unix(1700000000, 0), driverPatience: 2 * time.Second}
 	if o.Expect, err = DefaultExpectations(); err == nil {
 		o.Peers, err = readReports(os.Getenv("RAILMAP_TEST_PEERS"))
 	}

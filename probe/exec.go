@@ -56,37 +56,65 @@ func onThread(cpus []int, f func() error) error {
 	return <-done
 }
 
-// runWorker starts the measuring child and hands over its events as they come. An error after events means that the rest
-// is missing.
+// runWorker starts the child that talks to the driver and hands over its events as they come. An error after events means
+// that the rest is missing. A child that the kernel does not let end (a driver hung in a system call) is left behind: it holds
+// nothing of ours, and waiting for it would hang the probe too.
 func runWorker(ctx context.Context, argv []string, req workerRequest, event func(workerEvent)) error {
 	input, err := json.Marshal(req)
 	if err != nil {
 		return err
 	}
-	return onThread(nil, func() error {
-		var stderr tail
-		cmd := command(ctx, argv)
-		cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
-		// All GPUs of the report are measured, in the order of their addresses, whatever the caller's job may see.
-		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "CUDA_VISIBLE_DEVICES=") }),
-			"CUDA_DEVICE_ORDER=PCI_BUS_ID")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
+	events, ended := make(chan workerEvent), make(chan error, 1)
+	gone := make(chan struct{})
+	defer close(gone)
+	go func() {
+		ended <- onThread(nil, func() error {
+			return superviseWorker(ctx, argv, input, func(e workerEvent) {
+				select {
+				case events <- e:
+				case <-gone:
+				}
+			})
+		})
+	}()
+	late := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(2*childGrace, func() { close(late) }) })()
+	for {
+		select {
+		case e := <-events:
+			event(e)
+		case err := <-ended:
 			return err
+		case <-late:
+			return fmt.Errorf("%w; the driver holds its process in the kernel", context.Cause(ctx))
 		}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		readErr := readEvents(out, event)
-		waitErr := cmd.Wait()
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case waitErr != nil:
-			return fmt.Errorf("the measuring process ended badly: %w%s", waitErr, stderr.note())
-		}
-		return readErr
-	})
+	}
+}
+
+// superviseWorker runs the child to its end.
+func superviseWorker(ctx context.Context, argv []string, input []byte, event func(workerEvent)) error {
+	var stderr tail
+	cmd := command(ctx, argv)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
+	// All GPUs of the report are measured, in the order of their addresses, whatever the caller's job may see.
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "CUDA_VISIBLE_DEVICES=") }),
+		"CUDA_DEVICE_ORDER=PCI_BUS_ID")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	readErr := readEvents(out, event)
+	waitErr := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case waitErr != nil:
+		return fmt.Errorf("the process that asks the driver ended badly: %w%s", waitErr, stderr.note())
+	}
+	return readErr
 }
 
 func readEvents(r io.Reader, event func(workerEvent)) error {
@@ -95,7 +123,7 @@ func readEvents(r io.Reader, event func(workerEvent)) error {
 	for sc.Scan() {
 		var e workerEvent
 		if err := json.Unmarshal(sc.Bytes(), &e); err != nil {
-			return fmt.Errorf("the measuring process said %.80q: %w", sc.Text(), err)
+			return fmt.Errorf("the process that asks the driver said %.80q: %w", sc.Text(), err)
 		}
 		event(e)
 	}

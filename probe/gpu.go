@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/railmap/railmap/topology"
@@ -50,35 +51,29 @@ func generation(transfers *float64) *int {
 	return nil
 }
 
-// mergeGPUs puts what the driver says over what the PCI tree shows. Driver order counts (it is the order of CUDA and
-// nvidia-smi); GPUs that only the tree shows come last, and each is a finding.
-func mergeGPUs(tree, driver []topology.GPU) ([]topology.GPU, []topology.Finding) {
-	seen := map[string]bool{}
+// mergeGPUs puts what the driver says over what the PCI tree shows. The driver's numbers count (they are those of CUDA and
+// nvidia-smi); GPUs that only the tree shows get the numbers that are left, and each is a finding.
+func mergeGPUs(onBus, driver []topology.GPU) ([]topology.GPU, []topology.Finding) {
 	byAddress := map[string]topology.GPU{}
-	for _, g := range tree {
+	for _, g := range onBus {
 		byAddress[g.PCIAddress] = g
 	}
+	placeNameless(onBus, driver)
+	taken, seen := map[int]bool{}, map[string]bool{}
 	merged := make([]topology.GPU, 0, len(driver))
 	for _, g := range driver {
-		t := byAddress[g.PCIAddress]
-		if g.NUMANode == nil {
-			g.NUMANode = t.NUMANode
-		}
-		if g.MaxPCIeWidth == nil {
-			g.PCIeWidth, g.MaxPCIeWidth = t.PCIeWidth, t.MaxPCIeWidth
-		}
-		if g.MaxPCIeGeneration == nil {
-			g.PCIeGeneration, g.MaxPCIeGeneration = t.PCIeGeneration, t.MaxPCIeGeneration
-		}
-		seen[g.PCIAddress] = true
+		fillFromBus(&g, byAddress[g.PCIAddress])
+		taken[g.Index], seen[g.PCIAddress] = true, true
 		merged = append(merged, g)
 	}
 	var findings []topology.Finding
-	for _, g := range tree {
+	for _, g := range onBus {
 		if seen[g.PCIAddress] {
 			continue
 		}
-		g.Index = len(merged)
+		for g.Index = 0; taken[g.Index]; g.Index++ {
+		}
+		taken[g.Index] = true
 		merged = append(merged, g)
 		if len(driver) > 0 {
 			findings = append(findings, topology.Finding{Code: "gpu-lost", Severity: topology.Error, Subject: g.PCIAddress,
@@ -86,5 +81,42 @@ func mergeGPUs(tree, driver []topology.GPU) ([]topology.GPU, []topology.Finding)
 				Remedy:  "look for Xid messages of this address in the kernel log; reset the GPU or replace it"})
 		}
 	}
+	slices.SortFunc(merged, func(a, b topology.GPU) int { return a.Index - b.Index })
 	return merged, findings
+}
+
+// fillFromBus adds what the driver does not tell.
+func fillFromBus(g *topology.GPU, bus topology.GPU) {
+	if g.NUMANode == nil {
+		g.NUMANode = bus.NUMANode
+	}
+	if g.MaxPCIeWidth == nil {
+		g.PCIeWidth, g.MaxPCIeWidth = bus.PCIeWidth, bus.MaxPCIeWidth
+	}
+	if g.MaxPCIeGeneration == nil {
+		g.PCIeGeneration, g.MaxPCIeGeneration = bus.PCIeGeneration, bus.MaxPCIeGeneration
+	}
+}
+
+// placeNameless gives GPUs whose address the driver did not tell the addresses that are left on the bus, when there are as
+// many: both lists are in bus order.
+func placeNameless(onBus, driver []topology.GPU) {
+	known := map[string]bool{}
+	var nameless []*topology.GPU
+	for i := range driver {
+		if known[driver[i].PCIAddress] = true; driver[i].PCIAddress == "" {
+			nameless = append(nameless, &driver[i])
+		}
+	}
+	var left []string
+	for _, g := range onBus {
+		if !known[g.PCIAddress] {
+			left = append(left, g.PCIAddress)
+		}
+	}
+	if len(left) == len(nameless) {
+		for i, g := range nameless {
+			g.PCIAddress = left[i]
+		}
+	}
 }

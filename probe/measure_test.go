@@ -325,6 +325,44 @@ func TestHangingDriver(t *testing.T) {
 	}
 }
 
+// TestHangingInventory: a driver that does not even list its GPUs costs the GPU stages, not the report.
+func TestHangingInventory(t *testing.T) {
+	m := fakenode.H100x8()
+	m.Faults = []string{"fault nvmlDeviceGetCount_v2 1 0 hang"}
+	o := fakeRun{m: m, stages: "copy"}.start(t)
+	if o.report == nil {
+		t.Fatalf("no report: %s", o.stderr)
+	}
+	if diff := cmp.Diff([]string{"driver-unusable driver"}, serious(o.report.Findings)); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	if len(o.report.GPUs) != 8 || o.report.Stages[1].Status != topology.StageFailed {
+		t.Errorf("%d GPUs, stages %+v", len(o.report.GPUs), o.report.Stages)
+	}
+}
+
+// TestInventoryErrorAtAnyCall lets every call of the management library fail at its first time: there is a report all the
+// same, and what could not be asked is absent.
+func TestInventoryErrorAtAnyCall(t *testing.T) {
+	for _, call := range []string{"Init_v2", "SystemGetDriverVersion", "SystemGetCudaDriverVersion", "DeviceGetCount_v2", "DeviceGetHandleByIndex_v2", "DeviceGetName",
+		"DeviceGetUUID", "DeviceGetPciInfo_v3", "DeviceGetMemoryInfo", "DeviceGetCudaComputeCapability", "DeviceGetCurrPcieLinkGeneration", "DeviceGetMaxPcieLinkWidth",
+		"DeviceGetMigMode", "DeviceGetC2cModeInfoV", "DeviceGetTemperature", "DeviceGetPcieReplayCounter", "DeviceGetComputeRunningProcesses_v3",
+		"DeviceGetRemappedRows", "DeviceGetCurrentClocksEventReasons", "DeviceGetNvLinkState", "DeviceGetNvLinkRemotePciInfo_v2", "DeviceGetGpuFabricInfoV", "DeviceGetP2PStatus"} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			m := fakenode.A100x4PCIe()
+			m.Faults = []string{"fault nvml" + call + " 1 15"}
+			o := fakeRun{m: m, stages: "static"}.start(t)
+			if o.report == nil {
+				t.Fatalf("no report: %s", o.stderr)
+			}
+			if len(o.report.GPUs) != 4 {
+				t.Errorf("%d GPUs: %v", len(o.report.GPUs), serious(o.report.Findings))
+			}
+		})
+	}
+}
+
 // TestInterrupt: after a signal no process and no GPU memory stays.
 func TestInterrupt(t *testing.T) {
 	m := fakenode.H100x8()

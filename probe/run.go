@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -23,7 +22,8 @@ type Options struct {
 	Now         time.Time // time of the measurements; zero writes none
 	Force       bool      // measure although somebody uses the node
 	Timeout     time.Duration
-	// Worker is the command that runs Worker in a process of its own: without it no GPU is measured.
+	// Worker is the command that runs Worker in a process of its own: without it no GPU is measured, and the driver is
+	// asked in this process.
 	Worker []string
 	// Expect judges the figures; nil judges nothing.
 	Expect *Expectations
@@ -31,6 +31,8 @@ type Options struct {
 	Peers []*topology.NodeReport
 	// Progress is told before each measurement: number, how many there are, what.
 	Progress func(n, of int, what string)
+
+	driverPatience time.Duration // tests need less
 }
 
 func (o Options) live() bool { return o.Root == "" || path.Clean(o.Root) == "/" }
@@ -57,7 +59,7 @@ func Run(ctx context.Context, o Options) (*topology.NodeReport, error) {
 		return nil, err
 	}
 	defer t.close()
-	r := readStatic(t, o)
+	r := readStatic(ctx, t, o)
 	if o.measures() {
 		if err := measure(ctx, r, o); err != nil {
 			return nil, err
@@ -72,18 +74,18 @@ func Run(ctx context.Context, o Options) (*topology.NodeReport, error) {
 }
 
 // Plan reads a node and says what Run would do, without measuring, and how long that takes.
-func Plan(o Options) (items []PlanItem, seconds float64, err error) {
+func Plan(ctx context.Context, o Options) (items []PlanItem, seconds float64, err error) {
 	t, err := openTree(o.Root)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer t.close()
-	p := makePlan(readStatic(t, o), o)
+	p := makePlan(readStatic(ctx, t, o), o)
 	return p.items, p.seconds(), nil
 }
 
 // readStatic reads everything that needs no measurement.
-func readStatic(t *tree, o Options) *topology.NodeReport {
+func readStatic(ctx context.Context, t *tree, o Options) *topology.NodeReport {
 	r := &topology.NodeReport{
 		Header:    topology.Header{APIVersion: topology.APIVersion, Kind: topology.KindNodeReport, Source: "probe", ToolVersion: o.ToolVersion},
 		Node:      nodeName(t, o),
@@ -94,7 +96,7 @@ func readStatic(t *tree, o Options) *topology.NodeReport {
 		CPU:       readCPU(t), NUMANodes: readNUMA(t), PCI: readPCI(t),
 	}
 	readNetwork(t, o, r)
-	readGPUs(o, r)
+	readGPUs(ctx, o, r)
 	r.Paths = paths(r)
 	r.Findings = append(r.Findings, inspect(r)...)
 	r.Findings = append(r.Findings, inspectIOMMU(t, r)...)
@@ -138,35 +140,56 @@ func kernelAtLeast(release string, major, minor int) bool {
 	return a > major || a == major && b >= minor
 }
 
-func readGPUs(o Options, r *topology.NodeReport) {
+func readGPUs(ctx context.Context, o Options, r *topology.NodeReport) {
 	onBus := pciGPUs(r.PCI)
 	r.GPUs = onBus
 	if !o.live() && o.DriverDir == "" {
 		return // the driver of this machine knows nothing about a recorded one
 	}
-	d, err := openDriver(o.DriverDir)
-	if err != nil {
-		r.Findings = append(r.Findings, driverFinding(err, len(onBus)))
+	i := askDriver(ctx, o)
+	r.Driver = i.Driver
+	r.Findings = append(r.Findings, i.Findings...)
+	if i.Error != "" {
+		r.Driver = nil
+		r.Findings = append(r.Findings, driverFinding(i, len(onBus)))
 		return
 	}
-	defer d.close()
-	r.Driver = new(d.info())
-	gpus, findings, err := d.gpus()
-	r.Findings = append(r.Findings, findings...)
-	if err != nil {
-		r.Findings = append(r.Findings, driverFinding(err, len(onBus)))
-		return
-	}
-	merged, lost := mergeGPUs(onBus, gpus)
+	merged, lost := mergeGPUs(onBus, i.GPUs)
 	r.GPUs = merged
 	r.Findings = append(r.Findings, lost...)
 }
 
+// driverPatience is how long the driver may take to list its GPUs; without persistence mode it wakes each one first.
+const driverPatience = 40 * time.Second
+
+// askDriver lists the GPUs in a child, when there is a command for one: a driver that hangs must not hang the probe.
+func askDriver(ctx context.Context, o Options) inventory {
+	if len(o.Worker) == 0 {
+		return takeInventory(o.DriverDir)
+	}
+	patience := o.driverPatience
+	if patience == 0 {
+		patience = driverPatience
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the driver does not answer within %v", patience))
+	defer cancel()
+	answer := inventory{Error: "the driver gave no answer"}
+	err := runWorker(ctx, o.Worker, workerRequest{DriverDir: o.DriverDir, Inventory: true}, func(e workerEvent) {
+		if e.Inventory != nil {
+			answer = *e.Inventory
+		}
+	})
+	if err != nil {
+		return inventory{Error: err.Error()}
+	}
+	return answer
+}
+
 // driverFinding says that the driver did not answer. On a node without GPUs that is a note only.
-func driverFinding(err error, gpusOnBus int) topology.Finding {
-	f := topology.Finding{Code: "driver-unusable", Severity: topology.Error, Subject: "driver", Message: err.Error(),
-		Remedy: "check that nvidia-smi works on this node"}
-	if errors.Is(err, errNoDriver) {
+func driverFinding(i inventory, gpusOnBus int) topology.Finding {
+	f := topology.Finding{Code: "driver-unusable", Severity: topology.Error, Subject: "driver", Message: i.Error,
+		Remedy: "check that nvidia-smi works on this node; look for Xid messages in the kernel log"}
+	if i.Missing {
 		f.Code, f.Remedy = "no-nvidia-driver", "install the NVIDIA driver, or say with --driver-dir where its libraries are"
 		f.Severity = topology.Warning
 	}

@@ -3,23 +3,52 @@ package probe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/railmap/railmap/probe/cuda"
+	"github.com/railmap/railmap/topology"
 )
 
 // workerRequest is what the child that measures is told.
 type workerRequest struct {
 	DriverDir string    `json:"driverDir,omitempty"`
+	Inventory bool      `json:"inventory,omitempty"` // list the GPUs, measure nothing
 	Plan      cuda.Plan `json:"plan"`
 }
 
 // workerEvent is one line of the child's answer: exactly one field is set.
 type workerEvent struct {
-	Result *cuda.Result `json:"result,omitempty"`
-	Link   *busyLink    `json:"link,omitempty"`
-	Error  string       `json:"error,omitempty"`
+	Inventory *inventory   `json:"inventory,omitempty"`
+	Result    *cuda.Result `json:"result,omitempty"`
+	Link      *busyLink    `json:"link,omitempty"`
+	Error     string       `json:"error,omitempty"`
+}
+
+// inventory is what the management library says about the GPUs of the node.
+type inventory struct {
+	Driver   *topology.DriverInfo `json:"driver,omitempty"`
+	GPUs     []topology.GPU       `json:"gpus,omitempty"`
+	Findings []topology.Finding   `json:"findings,omitempty"`
+	Missing  bool                 `json:"missing,omitempty"` // the library is not there
+	Error    string               `json:"error,omitempty"`
+}
+
+// takeInventory asks the driver in this process.
+func takeInventory(dir string) inventory {
+	d, err := openDriver(dir)
+	if err != nil {
+		return inventory{Missing: errors.Is(err, errNoDriver), Error: err.Error()}
+	}
+	defer d.close()
+	var i inventory
+	i.Driver = new(d.info())
+	i.GPUs, i.Findings, err = d.gpus()
+	if err != nil {
+		i.Error = err.Error()
+	}
+	return i
 }
 
 // busyLink is the PCIe link of a GPU while it works.
@@ -29,8 +58,8 @@ type busyLink struct {
 	Width      *int   `json:"width,omitempty"`
 }
 
-// Worker is the child process that measures GPUs: it reads one request and writes one line for each result. It lives apart
-// because a driver call that hangs can only be ended together with its process.
+// Worker is the child process that talks to the GPU driver: it reads one request and writes one line for each result. It lives
+// apart because a driver call that hangs or crashes can only be ended together with its process.
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	var req workerRequest
 	if err := json.NewDecoder(in).Decode(&req); err != nil {
@@ -42,6 +71,11 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err := enc.Encode(e); err != nil && broken == nil {
 			broken = err
 		}
+	}
+	if req.Inventory {
+		i := takeInventory(req.DriverDir)
+		send(workerEvent{Inventory: &i})
+		return broken
 	}
 	driver, driverErr := openDriver(req.DriverDir)
 	if driverErr == nil {
