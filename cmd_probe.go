@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,12 +62,12 @@ Exit code 6 when the verdict is fail, 8 when something could not be measured, 0 
 	f.BoolVar(&o.progress, "progress", false, "show progress on a terminal")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "end the measurements after this time")
 	f.StringVar(&o.expect, "expect", "", "file with expectations that go before the built-in ones")
-	f.StringVar(&o.peers, "peers", "", "folder with reports of other nodes to compare with")
+	f.StringVar(&o.peers, "peers", "", "folder with reports of other nodes to compare with, or the URL of a railmap server")
 	f.StringVar(&o.textfile, "textfile", "", "write Prometheus metrics to this file (for node_exporter's textfile collector)")
 	f.StringVar(&o.nfd, "nfd", "", "write a feature file for Node Feature Discovery")
 	f.StringVar(&o.submit, "submit", "", "send the report to this railmap server")
 	f.StringVar(&o.spool, "spool", "/var/lib/railmap/spool", "where reports wait while the server is away")
-	f.StringVar(&o.token, "token-file", "", "file with the token for --submit")
+	f.StringVar(&o.token, "token-file", "", "file with the token for --submit and --peers")
 	addOutput(c, &o.output, formatTable, formatYAML, formatJSON)
 	c.AddCommand(newProbeFabricCmd(e), newProbeImportCmd(e), newProbeMatrixCmd(e), newProbeBlameCmd(e), newProbeWorkerCmd(e))
 	return c
@@ -79,7 +80,7 @@ func newProbeWorkerCmd(e *env) *cobra.Command {
 }
 
 func (o *probeOptions) run(ctx context.Context, e *env) error {
-	opts, err := o.complete(e)
+	opts, err := o.complete(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (o *probeOptions) run(ctx context.Context, e *env) error {
 }
 
 // complete turns flags into options of the probe.
-func (o *probeOptions) complete(e *env) (probe.Options, error) {
+func (o *probeOptions) complete(ctx context.Context, e *env) (probe.Options, error) {
 	opts := probe.Options{Root: o.root, DriverDir: o.driverDir, NodeName: o.nodeName, ToolVersion: toolVersion(), Now: e.now(), Force: o.force,
 		Timeout: o.timeout, Stages: probe.DefaultStages()}
 	var err error
@@ -126,7 +127,7 @@ func (o *probeOptions) complete(e *env) (probe.Options, error) {
 	if opts.Expect, err = o.expectations(); err != nil {
 		return opts, usagef("--expect: %w", err)
 	}
-	if opts.Peers, err = readPeers(o.peers); err != nil {
+	if opts.Peers, err = o.readPeers(ctx, e); err != nil {
 		return opts, usagef("--peers: %w", err)
 	}
 	if o.progress && e.isTTY {
@@ -152,8 +153,19 @@ func (o *probeOptions) expectations() (*probe.Expectations, error) {
 	return table.Extend(own), nil
 }
 
-// readPeers reads every report of a folder.
-func readPeers(dir string) ([]*topology.NodeReport, error) {
+// readPeers reads every report of a folder, or asks a server. A server that is away leaves the fixed expectations.
+func (o *probeOptions) readPeers(ctx context.Context, e *env) ([]*topology.NodeReport, error) {
+	if strings.HasPrefix(o.peers, "http://") || strings.HasPrefix(o.peers, "https://") {
+		peers, err := probe.FetchPeers(ctx, o.peers, o.token)
+		if err != nil {
+			fmt.Fprintf(e.stderr, "no comparison with other nodes: %v\n", err)
+		}
+		return peers, nil
+	}
+	return readReports(o.peers)
+}
+
+func readReports(dir string) ([]*topology.NodeReport, error) {
 	if dir == "" {
 		return nil, nil
 	}

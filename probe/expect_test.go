@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -171,5 +172,44 @@ func TestSubmitKeepsReports(t *testing.T) {
 	}
 	if queue, _ := s.waiting(); len(queue) > maxSpool {
 		t.Errorf("%d reports wait, at most %d", len(queue), maxSpool)
+	}
+}
+
+// TestFetchPeers takes the newest report of nodes spread over the map and passes over nodes that have none.
+func TestFetchPeers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name, isReport := strings.CutPrefix(r.URL.Path, "/v1/reports/")
+		switch {
+		case r.Header.Get("Authorization") != "Bearer secret":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/v1/topology":
+			var nodes []map[string]string
+			for i := range 240 {
+				nodes = append(nodes, map[string]string{"name": fmt.Sprintf("n%03d", i)})
+			}
+			json.NewEncoder(w).Encode(map[string]any{"kind": "Topology", "nodes": nodes})
+		case !isReport || name == "n010":
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			report := func(product string) map[string]any {
+				return map[string]any{"apiVersion": topology.APIVersion, "kind": topology.KindNodeReport, "node": name, "product": product}
+			}
+			json.NewEncoder(w).Encode(map[string]any{"reports": []any{report("new"), report("old")}})
+		}
+	}))
+	defer server.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	peers, err := FetchPeers(t.Context(), server.URL+"/", token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(peers) != maxPeers-1 || peers[0].Node != "n000" || peers[1].Node != "n020" || peers[0].Product != "new" {
+		t.Errorf("%d peers, first %+v", len(peers), peers[0])
+	}
+	if _, err := FetchPeers(t.Context(), server.URL, ""); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("without a token: %v", err)
 	}
 }
