@@ -43,7 +43,10 @@ func (e *Engine) Update(change func(*Tx) error) error {
 }
 
 // Tx is a change of an engine's state. It must not be used after the function that it was given to returned.
-type Tx struct{ d *draft }
+type Tx struct {
+	d       *draft
+	ownGPUs bool // the draft's map of GPUs is a copy of its own
+}
 
 // Set changes what nodes are used for.
 func (t *Tx) Set(use Use, names ...string) error {

@@ -49,6 +49,40 @@ func (d *draft) shareNodes(used map[string][]int) error {
 	return nil
 }
 
+// UseGPUs says which GPUs of a node are in use, one bit each by index: none makes the node free, all make it busy, and so
+// does any when their number is unknown.
+func (t *Tx) UseGPUs(name string, used uint64) error {
+	v, err := t.position(name)
+	if err != nil {
+		return err
+	}
+	d := t.d
+	n := int(d.c.nodes[v].gpus)
+	if n > 0 && n < maxGPUs {
+		used &= 1<<n - 1
+	}
+	use := Partial
+	switch {
+	case used == 0:
+		use = Free
+	case n == 0 || bits.OnesCount64(used) == n:
+		use, used = Busy, 0
+	}
+	if d.gpus[v] != used {
+		if !t.ownGPUs {
+			d.gpus, t.ownGPUs = maps.Clone(d.gpus), true
+		}
+		if d.gpus == nil {
+			d.gpus = map[int32]uint64{}
+		}
+		if d.gpus[v] = used; used == 0 {
+			delete(d.gpus, v)
+		}
+	}
+	d.setUse(v, use)
+	return nil
+}
+
 // freeGPUs is the number of GPUs that are not in use on a node.
 func (s *Snapshot) freeGPUs(v int32) int {
 	if len(s.gpus) == 0 {

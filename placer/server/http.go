@@ -32,7 +32,8 @@ func (s *Server) endpoints() []endpoint {
 		{"GET /openapi.json", Anyone, s.handleOpenAPI},
 		{"GET /docs", Anyone, s.handleDocs},
 		{"GET /metrics", Anyone, s.handleMetrics},
-		{"GET /{$}", Requester, s.handlePage},
+		{"GET /{$}", Anyone, s.handlePage},
+		{"GET /ui/{file}", Anyone, s.handleAsset},
 		{"POST /v1/reports", Reporter, s.handleReport},
 		{"GET /v1/reports/{node}", Requester, s.handleHistory},
 		{"GET /v1/topology", Requester, s.handleTopology},
@@ -84,7 +85,7 @@ func (s *Server) wrap(e endpoint) http.HandlerFunc {
 			s.opts.Observe.Request(e.pattern, method, rec.status, time.Since(start))
 		}()
 		rec.Header().Set("X-Content-Type-Options", "nosniff")
-		rec.Header().Set("Content-Security-Policy", "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:")
+		rec.Header().Set("Content-Security-Policy", "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'")
 		if id := r.Header.Get("X-Request-Id"); id != "" && len(id) <= 128 {
 			rec.Header().Set("X-Request-Id", id)
 		}

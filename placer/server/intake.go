@@ -175,14 +175,14 @@ func (in *intake) takeNode(id Identity, doc *topology.NodeReport, raw []byte) er
 	if id.Role != Admin && !strings.EqualFold(doc.Node, id.Node) {
 		return &rejected{"unauthorized", problem(http.StatusForbidden, codeForbidden, fmt.Sprintf("%s may report on %s, not on %s", id.Name, id.Node, doc.Node))}
 	}
-	in.mu.Lock()
-	last := in.nodes[doc.Node]
-	in.mu.Unlock()
-	if last != nil && last.Time != nil && (doc.Time == nil || doc.Time.Before(*last.Time)) {
-		return reject(http.StatusConflict, "stale", "a newer report of %s is here already (%s)", doc.Node, last.Time.Format(time.RFC3339))
-	}
 	if doc.Time != nil && time.Until(*doc.Time) > time.Hour {
 		return reject(http.StatusBadRequest, "implausible", "the report is from the future (%s): set the clock of %s", doc.Time.Format(time.RFC3339), doc.Node)
+	}
+	in.mu.Lock()
+	stale := in.older(doc)
+	in.mu.Unlock()
+	if stale != nil {
+		return stale // before anything of it is believed, also that it is implausible
 	}
 	if why := implausible(doc); why != "" {
 		in.set(func(in *intake) {
@@ -191,30 +191,29 @@ func (in *intake) takeNode(id Identity, doc *topology.NodeReport, raw []byte) er
 		})
 		return reject(http.StatusUnprocessableEntity, "implausible", "%s: not believed; %s is in quarantine for %s", why, doc.Node, quarantineTime)
 	}
+	in.set(func(in *intake) {
+		if stale = in.older(doc); stale == nil {
+			in.nodes[doc.Node] = doc
+			delete(in.quarantine, doc.Node)
+		}
+	})
+	if stale != nil {
+		return stale
+	}
 	if err := in.history.add(doc, raw); err != nil {
 		in.log.Warn("history not written", "node", doc.Node, "err", err)
 	}
-	in.set(func(in *intake) {
-		in.nodes[doc.Node] = doc
-		delete(in.quarantine, doc.Node)
-	})
 	return nil
 }
 
-// implausible names the first figure that no machine reaches: more than twice the rate of its own port, or more than any bus.
-func implausible(r *topology.NodeReport) string {
-	const fastest = 4e12 // bytes per second: above the NVLink of any GPU known
-	for _, n := range r.NICs {
-		if m := n.BandwidthBytesPerSecond; m != nil && n.RateBytesPerSecond != nil && m.Value > 2**n.RateBytesPerSecond {
-			return fmt.Sprintf("%s measured at %.3g bytes/s, its port runs at %.3g", n.Device, m.Value, *n.RateBytesPerSecond)
-		}
+// older refuses a report that was made before the one known, whatever boot it is of. The caller holds the lock: two reports
+// that come at once leave the newer one.
+func (in *intake) older(doc *topology.NodeReport) error {
+	last := in.nodes[doc.Node]
+	if last != nil && last.Time != nil && (doc.Time == nil || doc.Time.Before(*last.Time)) {
+		return reject(http.StatusConflict, "stale", "a newer report of %s is here already (%s)", doc.Node, last.Time.Format(time.RFC3339))
 	}
-	for _, c := range r.Measurements.Copies {
-		if c.BandwidthBytesPerSecond.Value > fastest {
-			return fmt.Sprintf("copy %s to %s at %.3g bytes/s", c.From, c.To, c.BandwidthBytesPerSecond.Value)
-		}
-	}
-	return ""
+	return nil
 }
 
 // findings are what an operator should know about the intake itself.

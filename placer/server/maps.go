@@ -85,12 +85,16 @@ func (s *Server) handleSVG(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	w.Header().Set("ETag", etag(t))
+	if r.Header.Get("If-None-Match") == etag(t) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
 	var buf bytes.Buffer
 	if err := topology.RenderSVG(&buf, t); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
-	w.Header().Set("ETag", etag(t))
 	_, err = w.Write(buf.Bytes())
 	return err
 }

@@ -1,18 +1,16 @@
 package server
 
 import (
-	_ "embed"
+	"embed"
 	"net/http"
+	"path"
 )
 
 //go:embed openapi.json
 var openAPI []byte
 
-//go:embed ui/docs.html
-var docsPage []byte
-
-//go:embed ui/index.html
-var indexPage []byte
+//go:embed ui
+var ui embed.FS
 
 func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -73,9 +71,25 @@ func (s *Server) handleOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) handleDocs(w http.ResponseWriter, _ *http.Request) error {
-	return page(w, "text/html; charset=utf-8", docsPage)
+	return asset(w, "docs.html")
 }
 
+// handlePage is GET /. The page holds no data: its script asks the API, with the rights of whoever looks.
 func (s *Server) handlePage(w http.ResponseWriter, _ *http.Request) error {
-	return page(w, "text/html; charset=utf-8", indexPage)
+	return asset(w, "index.html")
+}
+
+// handleAsset is GET /ui/{file}: scripts and styles.
+func (s *Server) handleAsset(w http.ResponseWriter, r *http.Request) error {
+	return asset(w, r.PathValue("file"))
+}
+
+// asset sends an embedded file by its plain name.
+func asset(w http.ResponseWriter, name string) error {
+	types := map[string]string{".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+	body, err := ui.ReadFile("ui/" + path.Base(name))
+	if err != nil || types[path.Ext(name)] == "" {
+		return problem(http.StatusNotFound, codeNotFound, "no such file")
+	}
+	return page(w, types[path.Ext(name)], body)
 }

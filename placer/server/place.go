@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/railmap/railmap/placer"
@@ -72,7 +73,7 @@ func (s *Server) grant(tx *ledger.Tx, w *world, req *PlaceRequest, key, digest s
 	if req.Lease.TTLSeconds != 0 {
 		ttl = time.Duration(req.Lease.TTLSeconds * float64(time.Second))
 	}
-	lease, err := tx.Reserve(ledger.Grant{Holder: req.Lease.Holder, Side: req.Lease.Side, Job: req.Lease.Job, Claims: claims(w, p.Nodes, req.Request.GPUsPerNode),
+	lease, err := tx.Reserve(ledger.Grant{Holder: req.Lease.Holder, Side: req.Lease.Side, Job: req.Lease.Job, Claims: claims(p),
 		TTL: ttl, Generation: p.Generation, IdempotencyKey: key, RequestDigest: digest})
 	if err != nil {
 		return nil, err
@@ -82,24 +83,18 @@ func (s *Server) grant(tx *ledger.Tx, w *world, req *PlaceRequest, key, digest s
 	return &PlaceResponse{Placement: p, Lease: lease}, nil
 }
 
-// choose places on the engine that fits the request: part of a node may go where other parts are used.
+// choose places on the current snapshot.
 func choose(w *world, r *placer.Request) (*placer.Placement, error) {
-	if r.GPUsPerNode == 0 {
-		return placer.Place(w.whole.Snapshot(), r)
-	}
-	own := *r
-	own.Exclude = append(w.short(r.GPUsPerNode), r.Exclude...)
-	return placer.Place(w.shared.Snapshot(), &own)
+	return placer.Place(w.engine.Snapshot(), r)
 }
 
-// claims turns nodes into claims: whole nodes, or the lowest free GPUs of each, which are neighbours on every common board.
-func claims(w *world, nodes []string, gpus int) []ledger.Claim {
-	out := make([]ledger.Claim, len(nodes))
-	for i, n := range nodes {
+// claims turns a placement into claims: the GPUs that it names, or whole nodes.
+func claims(p *placer.Placement) []ledger.Claim {
+	out := make([]ledger.Claim, len(p.Nodes))
+	for i, n := range p.Nodes {
 		out[i].Node = n
-		if gpus > 0 && gpus < w.gpus(n) {
-			free := w.free(n)
-			out[i].GPUs = free[:min(gpus, len(free))]
+		if i < len(p.GPUs) {
+			out[i].GPUs = slices.Sorted(slices.Values(p.GPUs[i]))
 		}
 	}
 	return out
@@ -111,6 +106,14 @@ func (s *Server) recall(l *ledger.Lease) *placer.Placement {
 		return nil
 	}
 	p := &placer.Placement{Generation: l.Generation, Nodes: l.Nodes(), Reasons: []string{"the same request was answered before: this is that lease"}}
+	for i, c := range l.Claims {
+		if len(c.GPUs) > 0 && p.GPUs == nil {
+			p.GPUs = make([][]int, len(l.Claims))
+		}
+		if p.GPUs != nil {
+			p.GPUs[i] = c.GPUs
+		}
+	}
 	p.APIVersion, p.Kind = l.APIVersion, p.KindName()
 	return p
 }

@@ -11,14 +11,11 @@ import (
 	"github.com/railmap/railmap/topology"
 )
 
-// world is one generation of the map with what is in use on it. The map never changes; uses do, through set. Two engines see
-// the same uses: whole takes a node as busy when any GPU of it is used, shared only when none is free.
+// world is one generation of the map with what is in use on it. The map never changes; uses do, through hold and occupy.
 type world struct {
-	topo    *topology.Topology
-	cluster *placer.Cluster
-	node    map[string]int // node -> index in topo.Nodes
-	whole   *placer.Engine
-	shared  *placer.Engine
+	topo   *topology.Topology
+	node   map[string]int // node -> index in topo.Nodes
+	engine *placer.Engine
 
 	mu     sync.Mutex
 	used   map[string]uint64                      // node -> GPUs that the engines take as used, as bits
@@ -35,15 +32,12 @@ func newWorld(t *topology.Topology, opts placer.Options) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{topo: t, cluster: c, node: make(map[string]int, len(t.Nodes)), used: map[string]uint64{}, state: map[string]map[string]topology.NodeUse{},
+	w := &world{topo: t, node: make(map[string]int, len(t.Nodes)), used: map[string]uint64{}, state: map[string]map[string]topology.NodeUse{},
 		gangs: map[string][]string{}, leases: map[string]bool{}, held: map[string]uint64{}, occ: map[string]map[string]uint64{}}
 	for i := range t.Nodes {
 		w.node[t.Nodes[i].Name] = i
 	}
-	if w.whole, err = placer.NewEngine(c, placer.State{}); err != nil {
-		return nil, err
-	}
-	w.shared, err = placer.NewEngine(c, placer.State{})
+	w.engine, err = placer.NewEngine(c, placer.State{})
 	return w, err
 }
 
@@ -57,34 +51,6 @@ func (w *world) gpus(name string) int {
 
 // all is every GPU of a node as bits.
 func (w *world) all(name string) uint64 { return ^uint64(0) >> (64 - w.gpus(name)) }
-
-// free lists the free GPUs of a node, lowest first.
-func (w *world) free(name string) []int {
-	w.mu.Lock()
-	used := w.used[name]
-	w.mu.Unlock()
-	var out []int
-	for g := range w.gpus(name) {
-		if used&(1<<g) == 0 {
-			out = append(out, g)
-		}
-	}
-	return out
-}
-
-// short lists the nodes that are partly used and have fewer than n free GPUs.
-func (w *world) short(n int) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var out []string
-	for name, used := range w.used {
-		all := w.all(name)
-		if used != 0 && used&all != all && count(all&^used) < n {
-			out = append(out, name)
-		}
-	}
-	return out
-}
 
 func count(m uint64) (n int) {
 	for ; m != 0; m &= m - 1 {
@@ -144,19 +110,17 @@ func (w *world) cross(id string, nodes []string) {
 	if len(old) == 0 && len(nodes) < 2 {
 		return
 	}
-	for _, e := range []*placer.Engine{w.whole, w.shared} {
-		_ = e.Update(func(tx *placer.Tx) error { // names were checked against the map
-			if len(old) > 1 {
-				if err := tx.Cross(-1, old...); err != nil {
-					return err
-				}
+	_ = w.engine.Update(func(tx *placer.Tx) error { // names were checked against the map
+		if len(old) > 1 {
+			if err := tx.Cross(-1, old...); err != nil {
+				return err
 			}
-			if len(nodes) > 1 {
-				return tx.Cross(1, nodes...)
-			}
-			return nil
-		})
-	}
+		}
+		if len(nodes) > 1 {
+			return tx.Cross(1, nodes...)
+		}
+		return nil
+	})
 	if len(nodes) > 1 {
 		w.gangs[id] = nodes
 	} else {
@@ -164,43 +128,23 @@ func (w *world) cross(id string, nodes []string) {
 	}
 }
 
-// refresh brings the engines up to date for some nodes.
+// refresh brings the engine up to date for some nodes.
 func (w *world) refresh(nodes []string) {
-	type change struct {
-		name          string
-		whole, shared placer.Use
-	}
-	var changes []change
-	for _, name := range nodes {
-		all := w.all(name)
-		used := w.held[name] & all
-		for _, m := range w.occ[name] {
-			used |= m & all
-		}
-		w.used[name] = used
-		c := change{name: name}
-		switch {
-		case len(w.state[name]) > 0:
-			c.whole, c.shared = placer.Drained, placer.Drained
-		case used == all:
-			c.whole, c.shared = placer.Busy, placer.Busy
-		case used != 0:
-			c.whole = placer.Busy
-		}
-		changes = append(changes, c)
-	}
-	_ = w.whole.Update(func(tx *placer.Tx) error {
-		for _, c := range changes {
-			if err := tx.Set(c.whole, c.name); err != nil {
+	_ = w.engine.Update(func(tx *placer.Tx) error { // names were checked against the map
+		for _, name := range nodes {
+			all := w.all(name)
+			used := w.held[name] & all
+			for _, m := range w.occ[name] {
+				used |= m & all
+			}
+			w.used[name] = used
+			if err := tx.UseGPUs(name, used); err != nil {
 				return err
 			}
-		}
-		return nil
-	})
-	_ = w.shared.Update(func(tx *placer.Tx) error {
-		for _, c := range changes {
-			if err := tx.Set(c.shared, c.name); err != nil {
-				return err
+			if len(w.state[name]) > 0 {
+				if err := tx.Set(placer.Drained, name); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
