@@ -38,6 +38,7 @@ type stateOptions struct {
 	drained   string
 	gangs     []string
 	gpus      []string
+	pools     []string
 }
 
 func newPlaceCmd(e *env) *cobra.Command {
@@ -81,6 +82,8 @@ func (o *placeOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.include, "include", "", "host list: choose only among these nodes")
 	f.StringVar(&o.req.Within, "within", "", "keep the gang below one group of this level: domain, leaf, pod, ...")
 	f.StringVar(&o.req.GPUModel, "gpu-model", "", "use only nodes with this GPU model, as the topology spells it")
+	f.StringSliceVar(&o.req.Pools, "pools", nil, "use only nodes of these pools, as --pool defines them")
+	f.StringArrayVar(&o.state.pools, "pool", nil, "NAME=HOSTLIST: nodes of a pool (partition, side) (repeatable)")
 	f.StringVar((*string)(&o.req.Collective), "collective", "", "pattern of the communication: ring, all-to-all, tree or mixed (default ring)")
 	f.StringVar(&o.message, "message-size", "", "bytes of one collective call for the prediction, as 64M or 1G (default: large)")
 	f.Float64Var(&o.req.MinimumShare, "minimum-share", 0, "refuse placements below this share of the nominal bandwidth")
@@ -222,7 +225,11 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 	if err != nil {
 		return nil, nil, err
 	}
-	cluster, err := newCluster(topo)
+	pools, err := poolFlags(s.pools)
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := newCluster(topo, pools)
 	if err != nil {
 		return nil, nil, usagef("%s: %v", path, err)
 	}
@@ -265,13 +272,35 @@ func usedGPUs(out map[string][]int, list []string) (map[string][]int, error) {
 	return out, nil
 }
 
+// poolFlags parses NAME=HOSTLIST into the pool of every node.
+func poolFlags(list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, p := range list {
+		name, expr, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usagef("--pool %s: must be NAME=HOSTLIST", p)
+		}
+		nodes, err := hostlistFlag("pool", expr)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			if other, ok := out[n]; ok && other != name {
+				return nil, usagef("--pool %s: node %s is in pool %s already", name, n, other)
+			}
+			out[n] = name
+		}
+	}
+	return out, nil
+}
+
 // newCluster is a topology made fast to ask, with NCCL's model for predictions.
-func newCluster(topo *topology.Topology) (*placer.Cluster, error) {
+func newCluster(topo *topology.Topology, pools map[string]string) (*placer.Cluster, error) {
 	predict, err := ncclPredictor(topo, nil)
 	if err != nil {
 		return nil, err
 	}
-	return placer.NewCluster(topo, placer.Options{Predict: predict})
+	return placer.NewCluster(topo, placer.Options{Predict: predict, Pools: pools})
 }
 
 // state reads what schedulers report and adds the host lists of the flags.

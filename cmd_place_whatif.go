@@ -73,11 +73,15 @@ func (o *whatIfOptions) run(_ context.Context, cmd *cobra.Command, e *env) error
 	if err != nil {
 		return err
 	}
-	answer := &whatIf{Changes: o.describe()}
-	if answer.Now, answer.NowInfeasible, err = placeOn(topo, state, &o.place.req); err != nil {
+	pools, err := poolFlags(o.place.state.pools)
+	if err != nil {
 		return err
 	}
-	if answer.Then, answer.ThenInfeasible, err = placeOn(then, endGangs(state, ended), &o.place.req); err != nil {
+	answer := &whatIf{Changes: o.describe()}
+	if answer.Now, answer.NowInfeasible, err = placeOn(topo, pools, state, &o.place.req); err != nil {
+		return err
+	}
+	if answer.Then, answer.ThenInfeasible, err = placeOn(then, pools, endGangs(state, ended), &o.place.req); err != nil {
 		return err
 	}
 	if done, err := o.output.document(e, answer); done {
@@ -136,8 +140,8 @@ func endGangs(st placer.State, ended []string) placer.State {
 }
 
 // placeOn places on a topology in a state; infeasible is an answer here.
-func placeOn(t *topology.Topology, st placer.State, r *placer.Request) (*placer.Placement, string, error) {
-	cluster, err := newCluster(t)
+func placeOn(t *topology.Topology, pools map[string]string, st placer.State, r *placer.Request) (*placer.Placement, string, error) {
+	cluster, err := newCluster(t, pools)
 	if err != nil {
 		return nil, "", usagef("%v", err)
 	}

@@ -27,11 +27,37 @@ type spread struct {
 	low  []int32 // per group: most segments in the lower range, its own uplink included
 	room []int32 // per group: most segments when its own uplink is left out
 	cap  []int32 // per group: largest count of the lower range
+
+	shares []float64 // allowed nodes, ascending inside each leaf group
+	first  []int32   // per leaf group: where its shares start
+	end    []int32
 }
 
 func newSpread(p *problem) *spread {
 	n := len(p.c.groups)
-	return &spread{p: p, m: p.k / p.seg, low: make([]int32, n), room: make([]int32, n), cap: make([]int32, n)}
+	a := &spread{p: p, m: p.k / p.seg, low: make([]int32, n), room: make([]int32, n), cap: make([]int32, n), first: make([]int32, n), end: make([]int32, n)}
+	for g := range p.c.groups {
+		grp := &p.c.groups[g]
+		if len(grp.children) > 0 {
+			continue
+		}
+		a.first[g] = int32(len(a.shares))
+		for v := grp.first; v < grp.end; v++ {
+			if p.allow[v] {
+				a.shares = append(a.shares, p.s.shareAt(v))
+			}
+		}
+		a.end[g] = int32(len(a.shares))
+		slices.Sort(a.shares[a.first[g]:])
+	}
+	return a
+}
+
+// atLeast counts the nodes of a leaf group with share r or more.
+func (a *spread) atLeast(g int, r float64) int {
+	leaf := a.shares[a.first[g]:a.end[g]]
+	i, _ := slices.BinarySearch(leaf, r)
+	return len(leaf) - i
 }
 
 // pass computes low, room and cap of every group for rate r.
@@ -42,13 +68,7 @@ func (a *spread) pass(r float64) {
 	for g := len(c.groups) - 1; g >= 0; g-- {
 		grp := &c.groups[g]
 		if len(grp.children) == 0 {
-			n := 0
-			for v := grp.first; v < grp.end; v++ {
-				if a.p.allow[v] && a.p.s.shareAt(v) >= r {
-					n++
-				}
-			}
-			a.room[g] = int32(n / a.p.seg)
+			a.room[g] = int32(a.atLeast(g, r) / a.p.seg)
 		}
 		a.cap[g] = int32(a.lowest(grp.uplink))
 		a.low[g] = min(a.room[g], a.cap[g])

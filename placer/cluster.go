@@ -2,6 +2,7 @@ package placer
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -40,6 +41,8 @@ type Options struct {
 	Predict Predictor
 	// JobMix is the mix of gang sizes expected later, by which the harm of breaking a leaf is priced; nil = DefaultJobMix.
 	JobMix []JobClass
+	// Pools names the pool (partition, side) of nodes, for requests that may use some pools only; absent = no pool, "".
+	Pools map[string]string
 }
 
 // Predictor predicts what an ordered gang reaches; messageBytes 0 means large messages. It must be a pure function.
@@ -56,6 +59,7 @@ type node struct {
 	down     bool
 	class    uint8 // index in Cluster.classes
 	model    string
+	pool     string
 	domain   string
 	limiting string
 }
@@ -85,6 +89,9 @@ func NewCluster(t *topology.Topology, opts Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := b.c
+	for i := range c.nodes {
+		c.nodes[i].pool = opts.Pools[c.nodes[i].name]
+	}
 	c.settleEfficiency()
 	c.classify()
 	c.numberRows()
@@ -92,6 +99,9 @@ func NewCluster(t *topology.Topology, opts Options) (*Cluster, error) {
 	c.keep = c.bucketOf(worthShare)
 	c.base = c.baseSnapshot()
 	c.names = newNames(c.nodes)
+	if _, err := c.names.positions("pools", slices.Sorted(maps.Keys(opts.Pools))); err != nil {
+		return nil, err
+	}
 	c.harm = harmTable(opts.JobMix, c.largestLeaf())
 	c.ideal = &idealCache{}
 	return c, nil

@@ -10,9 +10,14 @@ type exactView struct {
 }
 
 func newExactView(p *problem, t float64, raw bool) *exactView {
+	return newExactViewOf(p, t, raw, 0, int32(len(p.c.groups)))
+}
+
+// newExactViewOf counts in the groups from..to only, which must be whole sub-trees.
+func newExactViewOf(p *problem, t float64, raw bool, from, to int32) *exactView {
 	c := p.c
 	e := &exactView{p: p, t: t, raw: raw, count: make([]int32, len(c.groups)), worths: make([]int32, len(c.groups))}
-	for g := len(c.groups) - 1; g >= 0; g-- {
+	for g := to - 1; g >= from; g-- {
 		grp := &c.groups[g]
 		if len(grp.children) == 0 {
 			for v := grp.first; v < grp.end; v++ {
@@ -25,9 +30,9 @@ func newExactView(p *problem, t float64, raw bool) *exactView {
 			}
 			e.count[g] -= e.count[g] % int32(p.seg)
 		}
-		if grp.parent >= 0 {
+		if grp.parent >= from {
 			e.worths[grp.parent] += e.worths[g]
-			if e.open(int32(g)) {
+			if e.open(g) {
 				e.count[grp.parent] += e.count[g]
 			}
 		}

@@ -23,7 +23,7 @@ func (p *problem) explain(r *Request, best *choice, out *Placement) {
 	}
 	var ideal []float64
 	if p.k > 1 {
-		ideal = p.emptied(r).ringValues()
+		ideal = p.idealLevels(r)
 	}
 	out.Levels = p.levelReports(best.values, ideal)
 	out.Alternatives = p.alternatives(r, best, out.IdealShare)
@@ -38,13 +38,13 @@ func (p *problem) levelReports(values, ideal []float64) []LevelReport {
 			break
 		}
 		rep := LevelReport{Level: name, Usable: -1}
+		improve(&rep.IdealShare, ideal, l)
 		where := int32(-1)
 		for g := range p.c.groups {
 			grp := &p.c.groups[g]
 			if grp.level != int32(l) || grp.own && grp.parent < 0 || grp.own {
 				continue
 			}
-			improve(&rep.IdealShare, ideal, g)
 			n := p.allowedIn(grp)
 			if improve(&rep.Share, values, g) || rep.Share == nil && n > rep.Usable {
 				where, rep.Usable = int32(g), n
@@ -129,7 +129,11 @@ func (p *problem) alternatives(r *Request, best *choice, ideal float64) []Altern
 
 // at is the set that the usual rules choose below group g at threshold t.
 func (p *problem) at(g int32, t float64) []int32 {
-	ch := &chooser{c: p.c, s: p.s, v: newExactView(p, t, false), k: p.k, seg: p.seg, t: t, mask: -1}
+	end := g + 1
+	for end < int32(len(p.c.groups)) && p.c.groups[end].parent >= g {
+		end++
+	}
+	ch := &chooser{c: p.c, s: p.s, v: newExactViewOf(p, t, false, g, end), k: p.k, seg: p.seg, t: t, mask: -1}
 	return ch.nodes(g)
 }
 

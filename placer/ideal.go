@@ -1,17 +1,22 @@
 package placer
 
-import "sync"
+import (
+	"math"
+	"strings"
+	"sync"
+)
 
 // idealCache remembers the optimum on the empty cluster per kind of request. It changes no answer, only its cost.
 type idealCache struct {
 	mu     sync.Mutex
 	values map[idealKey]float64
+	levels map[idealKey][]float64
 }
 
 type idealKey struct {
 	nodes, segment, gpusPerNode int
 	within                      int32
-	model                       string
+	model, pools                string
 	collective                  Collective
 	weights                     Weights
 }
@@ -22,11 +27,7 @@ const maxIdeals = 4096
 // idealShare is the best share that a request of this kind could have with nothing else on the cluster. Excluded and
 // included nodes do not count: they are a wish of the caller, not a property of the cluster.
 func (p *problem) idealShare(r *Request) float64 {
-	key := idealKey{nodes: p.k, segment: p.seg, gpusPerNode: r.GPUsPerNode, within: p.within, model: r.GPUModel, collective: r.collective()}
-	if r.Weights != nil {
-		key.weights = *r.Weights
-	}
-	cache := p.c.ideal
+	key, cache := p.idealKey(r), p.c.ideal
 	cache.mu.Lock()
 	v, ok := cache.values[key]
 	cache.mu.Unlock()
@@ -41,6 +42,44 @@ func (p *problem) idealShare(r *Request) float64 {
 	cache.values[key] = v
 	cache.mu.Unlock()
 	return v
+}
+
+func (p *problem) idealKey(r *Request) idealKey {
+	key := idealKey{nodes: p.k, segment: p.seg, gpusPerNode: r.GPUsPerNode, within: p.within, model: r.GPUModel, collective: r.collective()}
+	if r.Pools != nil {
+		key.pools = strings.Join(r.Pools, "\n") + "\n"
+	}
+	if r.Weights != nil {
+		key.weights = *r.Weights
+	}
+	return key
+}
+
+// idealLevels is the best ring value of every level on the empty cluster, -Inf where the gang does not fit.
+func (p *problem) idealLevels(r *Request) []float64 {
+	key, cache := p.idealKey(r), p.c.ideal
+	cache.mu.Lock()
+	out, ok := cache.levels[key]
+	cache.mu.Unlock()
+	if ok {
+		return out
+	}
+	out = make([]float64, len(p.c.levels))
+	for l := range out {
+		out[l] = math.Inf(-1)
+	}
+	for g, v := range p.emptied(r).ringValues() {
+		if grp := &p.c.groups[g]; !grp.own {
+			out[grp.level] = max(out[grp.level], v)
+		}
+	}
+	cache.mu.Lock()
+	if cache.levels == nil || len(cache.levels) >= maxIdeals {
+		cache.levels = make(map[idealKey][]float64)
+	}
+	cache.levels[key] = out
+	cache.mu.Unlock()
+	return out
 }
 
 func (p *problem) computeIdeal(r *Request) float64 {

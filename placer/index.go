@@ -123,19 +123,15 @@ func (c *Cluster) numberRows() {
 // classify numbers the kinds of nodes that requests can tell apart. More than maxClasses kinds share the last class, and
 // requests that tell kinds apart then take the exact way.
 func (c *Cluster) classify() {
-	type kind struct {
-		model string
-		gpus  int16
-	}
-	seen := map[kind]uint8{}
+	seen := map[class]uint8{}
 	for i := range c.nodes {
 		n := &c.nodes[i]
-		k := kind{n.model, n.gpus}
+		k := class{n.model, n.pool, n.gpus}
 		id, ok := seen[k]
 		if !ok && len(seen) < maxClasses {
 			id = uint8(len(seen))
 			seen[k] = id
-			c.classes = append(c.classes, class{model: k.model, gpus: k.gpus})
+			c.classes = append(c.classes, k)
 		} else if !ok {
 			id, c.blurred = maxClasses-1, true
 		}
@@ -145,8 +141,14 @@ func (c *Cluster) classify() {
 
 // class is a kind of nodes.
 type class struct {
-	model string
-	gpus  int16
+	model, pool string
+	gpus        int16
+}
+
+// allows tells whether a request may use nodes of this class.
+func (k *class) allows(r *Request) bool {
+	return (r.GPUModel == "" || k.model == r.GPUModel) && (r.Pools == nil || slices.Contains(r.Pools, k.pool)) &&
+		(r.GPUsPerNode == 0 || k.gpus == 0 || int(k.gpus) >= r.GPUsPerNode)
 }
 
 // buildIndex fills the layers of a draft from its state: per leaf a histogram, then sums up and towards lower buckets.

@@ -117,7 +117,7 @@ func (p *problem) indexView(r *Request) (*indexView, bool) {
 		return nil, false
 	}
 	x := &indexView{s: s}
-	if r.GPUModel == "" && r.GPUsPerNode == 0 {
+	if r.GPUModel == "" && r.GPUsPerNode == 0 && r.Pools == nil {
 		x.layers = s.layers
 		for i := range x.allowed {
 			x.allowed[i] = true
@@ -127,8 +127,8 @@ func (p *problem) indexView(r *Request) (*indexView, bool) {
 	if s.c.blurred {
 		return nil, false
 	}
-	for i, k := range s.c.classes {
-		if r.GPUModel != "" && k.model != r.GPUModel || r.GPUsPerNode > 0 && k.gpus > 0 && int(k.gpus) < r.GPUsPerNode {
+	for i := range s.c.classes {
+		if !s.c.classes[i].allows(r) {
 			continue
 		}
 		x.allowed[i] = true

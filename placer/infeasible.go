@@ -1,6 +1,9 @@
 package placer
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // infeasible explains why no set fits and what would make one fit.
 func (p *problem) infeasible(r *Request) error {
@@ -55,6 +58,8 @@ func (p *problem) remedy(r *Request, largest int) string {
 		return "leave out segmentNodes or make it smaller" + smaller
 	case (len(r.Exclude) > 0 || len(r.Include) > 0) && fits(func(q *Request) { q.Exclude, q.Include = nil, nil }):
 		return "allow more nodes (exclude, include)" + smaller
+	case len(r.Pools) > 0 && fits(func(q *Request) { q.Pools = nil }):
+		return "allow more pools than " + strings.Join(r.Pools, ", ") + smaller
 	case r.GPUModel != "" && fits(func(q *Request) { q.GPUModel = "" }):
 		return "leave out gpuModel " + r.GPUModel + smaller
 	}

@@ -75,7 +75,8 @@ func (p *problem) prepare() {
 	}
 	for v := range p.allow {
 		n := &c.nodes[v]
-		if !p.s.freeAt(int32(v)) && !p.s.sharesGPUs(int32(v), r.GPUsPerNode) || r.GPUModel != "" && n.model != r.GPUModel || r.GPUsPerNode > 0 && n.gpus > 0 && int(n.gpus) < r.GPUsPerNode {
+		k := class{n.model, n.pool, n.gpus}
+		if !p.s.freeAt(int32(v)) && !p.s.sharesGPUs(int32(v), r.GPUsPerNode) || !k.allows(r) {
 			p.allow[v] = false
 		}
 	}

@@ -29,6 +29,8 @@ type Request struct {
 	Exclude []string `json:"exclude,omitempty" yaml:"exclude,omitempty"` // nodes that may not be used
 	Include []string `json:"include,omitempty" yaml:"include,omitempty"` // choose only among these nodes
 	Within  string   `json:"within,omitempty" yaml:"within,omitempty"`   // all nodes below one group of this level: domain, leaf, pod, ...
+	// Pools restricts the gang to nodes of these pools (partitions, sides) of the cluster's options.
+	Pools []string `json:"pools,omitempty" yaml:"pools,omitempty"`
 	// GPUModel restricts the gang to nodes of one model, as the topology spells it.
 	GPUModel string `json:"gpuModel,omitempty" yaml:"gpuModel,omitempty"`
 
