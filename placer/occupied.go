@@ -116,7 +116,7 @@ func (b *occupied) node(to *occupiedNode, n *topology.NodeOccupancy) {
 }
 
 // job takes a gang, and gives back its nodes that are not on the map. A job of one node loads no uplink; its node's report
-// says what it uses, where there is one.
+// says what it uses, unless there is none or the job began after it was taken.
 func (b *occupied) job(side string, j *topology.JobOccupancy) (strange []string) {
 	var at []int
 	for _, name := range j.Nodes {
@@ -130,7 +130,10 @@ func (b *occupied) job(side string, j *topology.JobOccupancy) (strange []string)
 	at = slices.Compact(at)
 	if len(at) < 2 {
 		for _, v := range at {
-			b.nodes[v].busy = b.nodes[v].busy || !b.nodes[v].reported
+			if n := &b.nodes[v]; n.used == 0 && n.counted == 0 {
+				n.counted = max(0, j.GPUsPerNode)
+				n.busy = n.busy || n.counted == 0
+			}
 			b.nodes[v].reported = true
 		}
 		return strange

@@ -42,7 +42,10 @@ func TestOccupied(t *testing.T) {
 			State{Drained: []string{"n1"}, UsedGPUs: map[string][]int{"n1": {0}}}, nil},
 		{"gangs", with(nil, topology.JobOccupancy{ID: "1", Nodes: []string{"n2", "n1"}, EndsAt: &end}, topology.JobOccupancy{ID: "2", Nodes: []string{"n3", "n4"}, EndsAt: &past},
 			topology.JobOccupancy{ID: "3", Nodes: []string{"n6"}}),
-			State{Gangs: []Gang{{"kubernetes 1", []string{"n1", "n2"}, &hour}, {"kubernetes 2", []string{"n3", "n4"}, &zero}}}, nil},
+			State{Busy: []string{"n6"}, Gangs: []Gang{{"kubernetes 1", []string{"n1", "n2"}, &hour}, {"kubernetes 2", []string{"n3", "n4"}, &zero}}}, nil},
+		{"began after the nodes were listed", with([]topology.NodeOccupancy{{Name: "n1", Use: "free"}, {Name: "n2", Use: "busy", GPUsUsed: []int{5}}},
+			topology.JobOccupancy{ID: "1", Nodes: []string{"n1"}, GPUsPerNode: 2}, topology.JobOccupancy{ID: "2", Nodes: []string{"n2"}, GPUsPerNode: 1}),
+			State{UsedGPUs: map[string][]int{"n1": {0, 1}, "n2": {5}}}, nil},
 		{"elsewhere", with([]topology.NodeOccupancy{{Name: "x1", Use: "busy"}}, topology.JobOccupancy{ID: "1", Nodes: []string{"x2", "n1", "n2"}}),
 			State{Gangs: []Gang{{"kubernetes 1", []string{"n1", "n2"}, nil}}}, []string{"occupancy-not-on-map"}},
 	} {

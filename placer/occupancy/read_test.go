@@ -3,6 +3,7 @@ package occupancy
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"math/rand"
 	"strings"
@@ -248,4 +249,27 @@ func FuzzExecVnode(f *testing.F) {
 			t.Fatalf("%q: %v x%d", s, hosts, gpus)
 		}
 	})
+}
+
+// BenchmarkRead reads 10,000 nodes with a pod or a job each.
+func BenchmarkRead(b *testing.B) {
+	const nodes = 10000
+	var kube, slurm, jobs []string
+	for i := range nodes {
+		n := fmt.Sprintf("n%05d", i)
+		kube = append(kube, kubeNode(n, "", ready), kubePod("p-"+n, n, 8, `, "labels": {"job-name": "t`+n[:4]+`"}`, ""))
+		slurm = append(slurm, `{"name": "`+n+`", "state": ["ALLOCATED"], "gres": "gpu:8", "gres_used": "gpu:8(IDX:0-7)"}`)
+		jobs = append(jobs, fmt.Sprintf(`{"job_id": %d, "job_state": ["RUNNING"], "nodes": %q, "gres_detail": ["gpu:8(IDX:0-7)"]}`, i+1, n))
+	}
+	for name, in := range map[string]string{"kubernetes": list(kube...), "slurm": slurmDoc("nodes", slurm...) + slurmDoc("jobs", jobs...)} {
+		b.Run(fmt.Sprintf("%s/nodes=%d", name, nodes), func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Read(strings.NewReader(in), "file"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
