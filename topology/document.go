@@ -47,6 +47,9 @@ func Read(r io.Reader, name string, doc Document) error {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
 	if err := decode(data, name, doc); err != nil {
+		if kind, kindErr := KindOf(data); kindErr == nil && kind != doc.KindName() {
+			return fmt.Errorf("%s: kind is %s: must be %s here", name, kind, doc.KindName()) // not every field that differs
+		}
 		return err
 	}
 	h := doc.header()

@@ -42,6 +42,7 @@ func TestDocumentErrors(t *testing.T) {
 		{"unknown field", head + "nodez: []\n", "line 3: field nodez not found"},
 		{"second document", head + "---\n" + head, "second document"},
 		{"wrong kind", "apiVersion: railmap.dev/v1\nkind: NodeReport\n", "must be Topology"},
+		{"another kind with its own fields", "apiVersion: railmap.dev/v1\nkind: Occupancy\nside: slurm\n", "kind is Occupancy: must be Topology"},
 		{"wrong version", "apiVersion: v1\nkind: Topology\n", "must be \"railmap.dev/v1\""},
 		{"JSON unknown field", `{"apiVersion":"railmap.dev/v1","kind":"Topology","nodez":[]}`, "nodez"},
 		{"JSON trailing", `{"apiVersion":"railmap.dev/v1","kind":"Topology"} {}`, "more after the document"},
