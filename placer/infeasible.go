@@ -64,6 +64,9 @@ func (p *problem) remedy(r *Request, largest int) string {
 		return "leave out gpuModel " + r.GPUModel + smaller
 	}
 	if e := p.emptied(r); e.fitsNow() {
+		if seconds, ok := p.s.fitsAfter(r); ok {
+			return fmt.Sprintf("wait %.0f s for running gangs to end%s", seconds, smaller)
+		}
 		return "wait until running gangs end" + smaller
 	}
 	if smaller == "" {

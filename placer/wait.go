@@ -1,6 +1,7 @@
 package placer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -72,16 +73,7 @@ func (s *Snapshot) Advise(r *Request, now *Placement, o Outlook, w WaitOptions) 
 	runNow := RunSeconds(r.DurationSeconds, c, now.IdealShare, now.Share)
 	pressure := float64(o.Queued) * float64(len(now.Nodes)) / float64(len(s.c.nodes))
 	most := (runNow - r.DurationSeconds) * (1 + pressure) / (1 + w.IdleShare*pressure) // no later end can pay
-	ends := slices.Clone(o.Ends)
-	slices.SortStableFunc(ends, func(a, b GangEnd) int {
-		switch {
-		case a.Seconds < b.Seconds:
-			return -1
-		case a.Seconds > b.Seconds:
-			return 1
-		}
-		return 0
-	})
+	ends := sortedEnds(o.Ends)
 	d := s.draft(s.generation)
 	var best *Wait
 	bestNet := 0.0
@@ -108,6 +100,27 @@ func (s *Snapshot) Advise(r *Request, now *Placement, o Outlook, w WaitOptions) 
 		}
 	}
 	return best, nil
+}
+
+// fitsAfter is when the expected ends of running gangs make room for a request; ok is false when they never do.
+func (s *Snapshot) fitsAfter(r *Request) (seconds float64, ok bool) {
+	d := s.draft(s.generation)
+	for _, end := range sortedEnds(s.ends) {
+		if d.end(end.Nodes) != nil {
+			return 0, false
+		}
+		if p, err := d.Snapshot.problem(r); err == nil && p.fitsNow() {
+			return max(0, end.Seconds), true
+		}
+	}
+	return 0, false
+}
+
+// sortedEnds is a copy in order of time.
+func sortedEnds(ends []GangEnd) []GangEnd {
+	out := slices.Clone(ends)
+	slices.SortStableFunc(out, func(a, b GangEnd) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	return out
 }
 
 // end gives the nodes of a running gang back.
