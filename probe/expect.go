@@ -112,6 +112,14 @@ func (b *Band) validate(field string) error {
 	return nil
 }
 
+// scaled is a band for a part that can only reach a share of what was expected; a share of 1 or more changes nothing.
+func (b *Band) scaled(share float64) *Band {
+	if b == nil || share >= 1 {
+		return b
+	}
+	return &Band{Expected: b.Expected * share, Floor: b.Floor * share, Source: fmt.Sprintf("%.0f %% for the slot; %s", share*100, b.Source)}
+}
+
 // gpu finds the entry of a model; nil when there is none.
 func (e *Expectations) gpu(model string) *GPUExpectation {
 	if e == nil || model == "" {

@@ -43,7 +43,7 @@ func generation(transfers *float64) *int {
 	if transfers == nil {
 		return nil
 	}
-	for i, limit := range []float64{2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9, 128e9} {
+	for i, limit := range pcieSpeeds() {
 		if *transfers <= limit {
 			return new(i + 1)
 		}

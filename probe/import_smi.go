@@ -15,11 +15,10 @@ import (
 
 var (
 	// ansi are the escapes with which nvidia-smi underlines its header.
-	ansi       = regexp.MustCompile("\x1b\\[[0-9;]*m")
-	smiLetter  = regexp.MustCompile(`^(X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|NIC\d+|PXN)$`)
-	smiDevice  = regexp.MustCompile(`^(GPU\d{1,3}|NIC\d{1,3}|[a-z][a-z0-9]*_[a-z0-9_]+)$`)
-	smiLegend  = regexp.MustCompile(`^\s*(NIC\d{1,3}):\s*(\S+)`)
-	smiHeading = []string{"CPU", "Affinity", "NUMA", "GPU", "ID"}
+	ansi      = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	smiLetter = regexp.MustCompile(`^(X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC|NIC\d+|PXN)$`)
+	smiDevice = regexp.MustCompile(`^(GPU\d{1,3}|NIC\d{1,3}|[a-z][a-z0-9]*_[a-z0-9_]+)$`)
+	smiLegend = regexp.MustCompile(`^\s*(NIC\d{1,3}):\s*(\S+)`)
 )
 
 // importSMITopo reads nvidia-smi topo -m: separated by tabs or blanks, with or without rows of NICs, numbered or named NICs,
@@ -62,7 +61,7 @@ func importSMITopo(data []byte, r *topology.NodeReport) error {
 func smiColumns(fields []string) []string {
 	var columns []string
 	for _, f := range fields {
-		if slices.Contains(smiHeading, f) || !smiDevice.MatchString(f) || len(columns) >= maxMatrix {
+		if !smiDevice.MatchString(f) || len(columns) >= maxMatrix {
 			break
 		}
 		columns = append(columns, f)

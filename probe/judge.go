@@ -112,16 +112,29 @@ func (j *judgement) hostCopies() {
 		if c.Bidirectional || c.Together || isGPUName(numa) || !j.near(gpu, numa) {
 			continue
 		}
-		e := j.e.gpu(j.model(gpu))
-		if e == nil || e.Host == nil {
-			continue
-		}
+		band := j.hostBand(gpu)
 		v := c.BandwidthBytesPerSecond.Value
-		if s := below(v, e.Host); s != "" {
+		if s := below(v, band); s != "" {
 			cause, remedy := j.hostCause(gpu)
-			j.add("copy-host-low", s, gpu, fmt.Sprintf("copies %s to %s reach %s; likely cause: %s", c.From, c.To, figures(v, e.Host), cause), remedy)
+			j.add("copy-host-low", s, gpu, fmt.Sprintf("copies %s to %s reach %s; likely cause: %s", c.From, c.To, figures(v, band), cause), remedy)
 		}
 	}
+}
+
+// hostBand is what copies between a GPU and the host should reach. In a slot that can do less than the model, less is right:
+// the slot is a finding of its own, and how the machine was built.
+func (j *judgement) hostBand(gpu string) *Band {
+	e := j.e.gpu(j.model(gpu))
+	if e == nil || e.Host == nil {
+		return nil
+	}
+	for _, g := range j.r.GPUs {
+		if gpuName(g) != gpu || g.MaxPCIeGeneration == nil || g.MaxPCIeWidth == nil || e.PCIeGeneration == 0 || e.PCIeWidth == 0 {
+			continue
+		}
+		return e.Host.scaled(pcieBytes(*g.MaxPCIeGeneration, *g.MaxPCIeWidth) / pcieBytes(e.PCIeGeneration, e.PCIeWidth))
+	}
+	return e.Host
 }
 
 func (j *judgement) model(gpu string) string {
@@ -263,11 +276,12 @@ func (j *judgement) ports() {
 		if e == nil {
 			continue
 		}
+		share := j.slotShare(n)
 		for _, f := range []struct {
 			what string
 			m    *topology.Measurement
 			b    *Band
-		}{{"writes to itself", n.BandwidthBytesPerSecond, e.Write}, {"writes into GPU memory", n.GPUBandwidthBytesPerSecond, e.GPU}} {
+		}{{"writes to itself", n.BandwidthBytesPerSecond, e.Write.scaled(share)}, {"writes into GPU memory", n.GPUBandwidthBytesPerSecond, e.GPU.scaled(share)}} {
 			if f.m == nil || f.b == nil {
 				continue
 			}
@@ -277,6 +291,26 @@ func (j *judgement) ports() {
 			}
 		}
 	}
+}
+
+// slotShare is how much of a port's rate its PCIe slot can carry at best, at most 1; less is a finding.
+func (j *judgement) slotShare(n topology.NICReport) float64 {
+	byAddress := index(j.r.PCI)
+	d := byAddress[n.PCIAddress]
+	if d == nil || d.Link == nil {
+		return 1
+	}
+	speed, width := d.Link.MaxSpeedTransfersPerSecond, d.Link.MaxWidth
+	if up := byAddress[d.Parent]; up != nil && up.Link != nil {
+		speed, width = least(speed, up.Link.MaxSpeedTransfersPerSecond), least(width, up.Link.MaxWidth)
+	}
+	slot, known := linkBytes(speed, width)
+	if !known || slot*pcieEfficiency >= *n.RateBytesPerSecond {
+		return 1
+	}
+	j.add("nic-slot-slow", topology.Warning, portName(n), fmt.Sprintf("slot and card can do %s x%d, too little for %s", gt(*speed), *width, gbit(*n.RateBytesPerSecond)),
+		"use a faster slot; check the slot's settings in the firmware")
+	return slot * pcieEfficiency / *n.RateBytesPerSecond
 }
 
 func (j *judgement) portCause(n topology.NICReport) (cause, remedy string) {

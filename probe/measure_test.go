@@ -267,6 +267,7 @@ func TestMeasuredFaults(t *testing.T) {
 	}
 }
 
+// TestFabricHealthIsRead decodes the health mask and knows which clusters are domains.
 func TestFabricHealthIsRead(t *testing.T) {
 	m := fakenode.GB200x4()
 	m.GPUs[2].Health = 0xa9 // degraded bandwidth

@@ -173,6 +173,18 @@ func laneBytes(transfers float64) float64 {
 	return transfers * 242 / 256 / 8
 }
 
+// pcieEfficiency is the share of a link's bytes that is left after packet headers, for payloads of 256 bytes.
+const pcieEfficiency = 0.9
+
+// pcieSpeeds are transfers per second by generation, from 1.
+func pcieSpeeds() [7]float64 { return [...]float64{2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9, 128e9} }
+
+// pcieBytes is what a link of a generation and width carries in bytes per second.
+func pcieBytes(generation, width int) float64 {
+	speeds := pcieSpeeds()
+	return laneBytes(speeds[min(max(generation, 1), len(speeds))-1]) * float64(width)
+}
+
 // linkBytes is speed times width in bytes per second; ok is false when either is unknown.
 func linkBytes(speed *float64, width *int) (v float64, ok bool) {
 	if speed == nil || width == nil {

@@ -137,5 +137,6 @@ func (j *judgement) low(c topology.Copy) bool {
 		letter := pathBetween(j.r, gpu, other)
 		return e.Peer != nil && len(letter) > 2 && letter[:2] == "NV" && v < e.Peer.Floor
 	}
-	return e.Host != nil && !c.Bidirectional && j.near(gpu, other) && v < e.Host.Floor
+	band := j.hostBand(gpu)
+	return band != nil && !c.Bidirectional && j.near(gpu, other) && v < band.Floor
 }

@@ -119,8 +119,8 @@ func parsePerftestPairs(data []byte) ([]PerftestResult, error) {
 			}
 			continue
 		}
-		field, wanted := perftestKeys[key]
-		if !wanted {
+		field := perftestField(key)
+		if field == "" {
 			continue
 		}
 		v, err := strconv.ParseFloat(value, 64)
@@ -147,7 +147,22 @@ func parsePerftestPairs(data []byte) ([]PerftestResult, error) {
 	return results, nil
 }
 
-var perftestKeys = map[string]string{"MsgSize": "bytes", "BW_average": "bandwidth", "MsgRate": "rate", "t_avg": "latency", "t_typical": "typical"}
+// perftestField names what a key holds; "" for keys that say nothing.
+func perftestField(key string) string {
+	switch key {
+	case "MsgSize":
+		return "bytes"
+	case "BW_average":
+		return "bandwidth"
+	case "MsgRate":
+		return "rate"
+	case "t_avg":
+		return "latency"
+	case "t_typical":
+		return "typical"
+	}
+	return ""
+}
 
 func perftestValue(r *PerftestResult, field string, v float64, raw *float64) {
 	switch field {

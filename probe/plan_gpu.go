@@ -17,8 +17,7 @@ func hostRate(g topology.GPU) float64 {
 	if g.MaxPCIeGeneration == nil || g.PCIeWidth == nil {
 		return 20e9
 	}
-	speeds := []float64{2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9, 128e9}
-	return 0.88 * laneBytes(speeds[min(*g.MaxPCIeGeneration, len(speeds))-1]) * float64(*g.PCIeWidth)
+	return 0.88 * pcieBytes(*g.MaxPCIeGeneration, *g.PCIeWidth)
 }
 
 // copies plans host copies: each GPU with its near node both ways and in both directions at once, with one far node, and
