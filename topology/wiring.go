@@ -20,7 +20,7 @@ func (b *builder) checkCables() {
 
 func (b *builder) checkCable(l *FabricLink) {
 	x, y := b.swOf[l.A.Device], b.swOf[l.B.Device]
-	if l.OneSided {
+	if l.OneSided && !b.readerSays("one-sided-cable") {
 		b.find("one-sided-cable", Info, b.cableName(l), "read the fabric again", "only one end reported this cable: it is used")
 	}
 	if x < 0 || y < 0 {
@@ -35,6 +35,13 @@ func (b *builder) checkCable(l *FabricLink) {
 	case sx.tier-sy.tier > 1 || sy.tier-sx.tier > 1:
 		b.find("tier-skipping-cable", Warning, b.cableName(l), "check the cabling plan", "joins tier %d and tier %d", min(sx.tier, sy.tier), max(sx.tier, sy.tier))
 	}
+}
+
+// readerSays reports whether the reader of the fabric has findings of a code already: then the map adds none.
+func (b *builder) readerSays(code string) bool {
+	return slices.ContainsFunc(b.in.Fabrics, func(r *FabricReport) bool {
+		return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Code == code })
+	})
 }
 
 // cableName prints "leaf0:33 - spine0:1".
