@@ -180,7 +180,7 @@ optimum). POINTS are pods:leaves; a choice is optimal when no other is better in
 }
 
 func printStates(e *env, rows []bench.RecordedRow, out *output) error {
-	t := newTable("PLUGIN", "SLURM", ">NODES", ">BUSY", ">GANG", ">SLURM-CHOSE", ">WE-CHOSE", "OPTIMUM", "OPTIMAL", "NOT-WORSE", ">SLURM(us)", ">WE(us)")
+	t := newTable("PLUGIN", "SLURM", ">NODES", ">BUSY", ">GANG", ">SLURM-CHOSE", ">WE-CHOSE", "OPTIMUM", "OPTIMAL", "NOT-WORSE", ">SLURM(us)", ">WE(us)", ">RATIO")
 	count := func(ok func(bench.RecordedRow) bool) int {
 		return len(rows) - len(slices.DeleteFunc(slices.Clone(rows), ok))
 	}
@@ -190,7 +190,7 @@ func printStates(e *env, rows []bench.RecordedRow, out *output) error {
 			slurm = fmt.Sprintf("%d:%d", r.SlurmPods, r.SlurmLeaves)
 		}
 		t.add(r.Plugin, r.Slurm, r.Nodes, fmt.Sprintf("%d%%", r.Busy), r.Gang, slurm, fmt.Sprintf("%d:%d", r.Pods, r.Leaves), r.Optimum, r.Optimal, r.NotWorse,
-			significant(r.SlurmSeconds*1e6), significant(r.Seconds*1e6))
+			significant(r.SlurmSeconds*1e6), significant(r.Seconds*1e6), significant(r.SlurmSeconds/r.Seconds))
 	}
 	if err := t.write(e.stdout, out); err != nil {
 		return err

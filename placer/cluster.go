@@ -23,16 +23,17 @@ type Cluster struct {
 	harm       []float64 // see harm.go
 	ideal      *idealCache
 
-	edges   []float64 // lower edges of the bandwidth buckets, see index.go
-	keep    uint8     // bucket of nodes that later gangs want
-	row     []int32   // row of the index per group
-	hot     []hotGroup
-	byLevel [][]int32 // groups per level
-	largest []int32   // nodes of the largest group per level
-	classes []class   // kinds of nodes
-	blurred bool      // more kinds than classes
-	base    *Snapshot // nothing on it
-	marks   atomic.Uint64
+	edges    []float64 // lower edges of the bandwidth buckets, see index.go
+	keep     uint8     // bucket of nodes that later gangs want
+	leafRows int32     // rows of groups with nodes; they come first
+	row      []int32   // row of the index per group
+	hot      []hotGroup
+	byLevel  [][]int32 // groups per level
+	largest  []int32   // nodes of the largest group per level
+	classes  []class   // kinds of nodes
+	blurred  bool      // more kinds than classes
+	base     *Snapshot // nothing on it
+	marks    atomic.Uint64
 }
 
 // Options change how a cluster is read. The zero value is right.

@@ -159,6 +159,9 @@ func (d *draft) count(v, q, delta int32) {
 
 // copySums keeps the two close columns equal to the row.
 func (d *draft) copySums(l int, r int32, row *countRow) {
+	if r >= d.c.leafRows {
+		return
+	}
 	ch := d.layers[l].sums.at(r / sumSize)
 	if ch.gen != d.own {
 		c := *ch

@@ -16,7 +16,7 @@ import (
 // is found at its exact value.
 const (
 	maxBuckets   = 64
-	rowsPerBlock = 4
+	rowsPerBlock = 2
 	maxClasses   = 8
 )
 
@@ -36,7 +36,7 @@ type layer struct {
 	sums paged[sumChunk]
 }
 
-// sumChunk is row[0] and row[Cluster.keep] of sumSize rows.
+// sumChunk is row[0] and row[Cluster.keep] of sumSize rows of groups with nodes, which are numbered first.
 type sumChunk struct {
 	gen   uint64
 	free  [sumSize]int32
@@ -103,6 +103,11 @@ func (c *Cluster) numberRows() {
 	c.byLevel = make([][]int32, len(c.levels))
 	c.largest = make([]int32, len(c.levels))
 	next := int32(0)
+	for g := range c.groups {
+		if len(c.groups[g].children) == 0 {
+			c.leafRows++
+		}
+	}
 	for _, leaves := range []bool{true, false} {
 		for g := range c.groups {
 			if grp := &c.groups[g]; (len(grp.children) == 0) == leaves {
@@ -159,7 +164,7 @@ func (d *draft) buildIndex() {
 		for i := 0; i*rowsPerBlock < len(c.groups); i++ {
 			d.layers[l].rows.add(i, &rowBlock{gen: d.own})
 		}
-		for i := 0; i*sumSize < len(c.groups); i++ {
+		for i := 0; i*sumSize < int(c.leafRows); i++ {
 			d.layers[l].sums.add(i, &sumChunk{gen: d.own})
 		}
 	}
@@ -193,7 +198,7 @@ func (d *draft) sumUp(l *layer) {
 			up[q] += row[q]
 		}
 	}
-	for r := range int32(len(c.groups)) {
+	for r := range c.leafRows {
 		ch := l.sums.at(r / sumSize)
 		ch.free[r%sumSize], ch.worth[r%sumSize] = l.row(r)[0], l.row(r)[c.keep]
 	}

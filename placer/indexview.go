@@ -12,6 +12,9 @@ type indexView struct {
 
 func (x *indexView) worth(g int32) int {
 	r := x.s.c.row[g]
+	if r >= x.s.c.leafRows {
+		return x.at(g, x.s.c.keep)
+	}
 	n := x.layers[0].sums.at(r / sumSize).worth[r%sumSize]
 	for i := 1; i < len(x.layers); i++ {
 		n += x.layers[i].sums.at(r / sumSize).worth[r%sumSize]
@@ -20,10 +23,10 @@ func (x *indexView) worth(g int32) int {
 }
 
 func (x *indexView) usable(g int32) int {
-	if x.q > 0 {
+	r := x.s.c.row[g]
+	if x.q > 0 || r >= x.s.c.leafRows {
 		return x.at(g, x.q)
 	}
-	r := x.s.c.row[g]
 	n := x.layers[0].sums.at(r / sumSize).free[r%sumSize]
 	for i := 1; i < len(x.layers); i++ {
 		n += x.layers[i].sums.at(r / sumSize).free[r%sumSize]
