@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -86,8 +87,11 @@ func (m *Machine) writeHost(w *writer) {
 		} else {
 			fmt.Fprintf(&info, "processor\t: %d\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Fake Xeon\n\n", cpu)
 		}
-		w.file(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/physical_package_id", cpu), fmt.Sprint(cpu/m.CPUs))
-		w.file(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu), fmt.Sprint(cpu))
+		m.writeCPU(w, cpu)
+	}
+	for _, name := range []string{"online", "possible", "present"} {
+		w.file("sys/devices/system/cpu/"+name, fmt.Sprintf("0-%d", m.NUMA*m.CPUs-1))
+		w.file("sys/devices/system/node/"+name, fmt.Sprintf("0-%d", m.NUMA-1))
 	}
 	w.file("proc/cpuinfo", info.String())
 	for n := range m.NUMA {
@@ -97,9 +101,34 @@ func (m *Machine) writeHost(w *writer) {
 		}
 		dir := fmt.Sprintf("sys/devices/system/node/node%d", n)
 		w.file(dir+"/cpulist", m.cpuList(n))
+		w.file(dir+"/cpumap", m.cpuMask(n*m.CPUs, m.CPUs))
 		w.file(dir+"/distance", strings.Join(distances, " "))
 		w.file(dir+"/meminfo", fmt.Sprintf("Node %d MemTotal:       1056555008 kB", n))
 	}
+}
+
+// writeCPU describes one processor: a core without sisters, on the socket of its NUMA node.
+func (m *Machine) writeCPU(w *writer, cpu int) {
+	dir := fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/", cpu)
+	socket := cpu / m.CPUs
+	w.file(dir+"physical_package_id", fmt.Sprint(socket))
+	w.file(dir+"core_id", fmt.Sprint(cpu%m.CPUs))
+	w.file(dir+"thread_siblings_list", fmt.Sprint(cpu))
+	w.file(dir+"thread_siblings", m.cpuMask(cpu, 1))
+	w.file(dir+"core_siblings", m.cpuMask(socket*m.CPUs, m.CPUs))
+}
+
+// cpuMask writes n processors from first as the kernel's hexadecimal words.
+func (m *Machine) cpuMask(first, n int) string {
+	words := make([]uint32, (m.NUMA*m.CPUs+31)/32)
+	for c := first; c < first+n; c++ {
+		words[len(words)-1-c/32] |= 1 << (c % 32)
+	}
+	var parts []string
+	for _, w := range words {
+		parts = append(parts, fmt.Sprintf("%08x", w))
+	}
+	return strings.Join(parts, ",")
 }
 
 func (m *Machine) cpuList(numa int) string {
@@ -118,31 +147,64 @@ func (m *Machine) writeDevice(w *writer, above string, d *Device) {
 	w.file(dir+"/max_link_speed", d.MaxSpeed)
 	w.file(dir+"/current_link_width", fmt.Sprint(d.Width))
 	w.file(dir+"/max_link_width", fmt.Sprint(d.MaxWidth))
+	w.file(dir+"/subsystem_vendor", d.Vendor)
+	w.file(dir+"/subsystem_device", "0x0001")
 	if d.NUMA >= 0 {
 		w.file(dir+"/local_cpulist", m.cpuList(d.NUMA))
+		w.file(dir+"/local_cpus", m.cpuMask(d.NUMA*m.CPUs, m.CPUs))
 	}
 	if d.Driver != "" {
 		w.link(dir+"/driver", "sys/bus/pci/drivers/"+d.Driver)
 		w.file("sys/bus/pci/drivers/"+d.Driver+"/uevent", "")
 	}
-	w.bytes(dir+"/config", config(d.ACS))
+	w.bytes(dir+"/config", config(d))
 	for _, below := range d.Below {
 		m.writeDevice(w, dir, below)
 	}
 }
 
-// config is a configuration space with the ACS capability, or the first 64 bytes that other users than root see.
-func config(acs *bool) []byte {
-	if acs == nil {
-		return make([]byte, 64)
-	}
+// config is a configuration space with the bus numbers of a bridge and the ACS capability; its first 64 bytes only, as other
+// users than root see it, when ACS is nil.
+func config(d *Device) []byte {
 	b := make([]byte, 4096)
+	binary.LittleEndian.PutUint16(b[0:], hex16(d.Vendor))
+	binary.LittleEndian.PutUint16(b[2:], hex16(d.Device))
+	if class, err := strconv.ParseUint(strings.TrimPrefix(d.Class, "0x"), 16, 32); err == nil {
+		b[9], b[10], b[11] = byte(class), byte(class>>8), byte(class>>16)
+	}
+	if len(d.Below) > 0 {
+		b[14] = 1 // a bridge: primary, secondary and subordinate bus
+		b[24], b[25], b[26] = busOf(d.Address), busOf(d.Below[0].Address), lastBus(d)
+	}
+	if d.ACS == nil {
+		return b[:64]
+	}
 	binary.LittleEndian.PutUint32(b[0x100:], 0x0001|1<<16|0x148<<20) // advanced error reporting, then ACS at 0x148
 	binary.LittleEndian.PutUint32(b[0x148:], 0x000d|1<<16)
-	if *acs {
+	if *d.ACS {
 		binary.LittleEndian.PutUint16(b[0x14e:], 0x001d)
 	}
 	return b
+}
+
+func hex16(s string) uint16 {
+	v, _ := strconv.ParseUint(strings.TrimPrefix(s, "0x"), 16, 16)
+	return uint16(v)
+}
+
+// busOf is the bus number of an address, 0x0c of "0000:0c:00.0".
+func busOf(address string) byte {
+	v, _ := strconv.ParseUint(address[strings.Index(address, ":")+1:][:2], 16, 8)
+	return byte(v)
+}
+
+// lastBus is the largest bus number below a device.
+func lastBus(d *Device) byte {
+	last := busOf(d.Address)
+	for _, below := range d.Below {
+		last = max(last, lastBus(below))
+	}
+	return last
 }
 
 func (m *Machine) writeNIC(w *writer, n *NIC) {
