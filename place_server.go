@@ -43,8 +43,8 @@ func (s *placeService) validate(o *placeOptions) error {
 		return usagef("--topology places on a file: must not be given with --server or --lease")
 	case s.lease < 0 || s.lease == 0 && (s.holder != "" || s.job != "" || s.leaseFile != ""):
 		return usagef("--holder, --job and --lease-file need --lease with the time to hold the nodes")
-	case o.topology == "" && (st.busy != "" || st.lent != "" || st.drained != "" || len(st.gangs) > 0):
-		return usagef("--busy, --lent, --drained and --gang are for maps in files: the service knows what is in use")
+	case o.topology == "" && (st.busy != "" || st.lent != "" || st.drained != "" || len(st.gangs) > 0 || len(st.occupancy) > 0):
+		return usagef("--busy, --lent, --drained, --gang and --occupancy are for maps in files: the service knows what is in use")
 	}
 	return nil
 }

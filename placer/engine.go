@@ -120,6 +120,9 @@ func (t *Tx) Cross(delta int, names ...string) error {
 	return nil
 }
 
+// Ends says when running gangs are expected to end, in place of what was said before: for the advice to wait.
+func (t *Tx) Ends(ends []GangEnd) { t.d.ends = ends }
+
 // Measure sets the measured bandwidth of a node in shares of nominal.
 func (t *Tx) Measure(name string, share float64) error {
 	v, err := t.position(name)

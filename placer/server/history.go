@@ -37,7 +37,7 @@ func openHistory(dataDir string) (*history, error) {
 // nodeDir is the folder of a node; the name is escaped, so that no name leaves the folder.
 func (h *history) nodeDir(node string) string { return filepath.Join(h.dir, "n-"+url.PathEscape(node)) }
 
-func (h *history) add(r *topology.NodeReport, _ []byte) error {
+func (h *history) add(r *topology.NodeReport) error {
 	if h.dir == "" {
 		return nil
 	}

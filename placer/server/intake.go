@@ -125,7 +125,13 @@ func (s *Server) takeReport(w http.ResponseWriter, r *http.Request, id Identity)
 		if err := read(&doc); err != nil {
 			return kind, err
 		}
-		return kind, s.intake.takeNode(id, &doc, data)
+		if w := s.worlds.cur.Load(); w != nil && id.Role != Admin {
+			if why := w.foreignAdapter(&doc, s.intake.reported); why != "" {
+				s.intake.distrust(doc.Node, why)
+				return kind, &rejected{"unauthorized", problem(http.StatusForbidden, codeForbidden, why+" on the map", "an administrator may submit the report once, if that has changed")}
+			}
+		}
+		return kind, s.intake.takeNode(id, &doc)
 	case topology.KindPairReport:
 		var doc topology.PairReport
 		if err := read(&doc); err != nil {
@@ -171,7 +177,7 @@ func (in *intake) set(change func(*intake)) {
 
 // takeNode believes a node report only when it is of the sender's node, newer than the last one of the same boot, and can be
 // true.
-func (in *intake) takeNode(id Identity, doc *topology.NodeReport, raw []byte) error {
+func (in *intake) takeNode(id Identity, doc *topology.NodeReport) error {
 	if id.Role != Admin && !strings.EqualFold(doc.Node, id.Node) {
 		return &rejected{"unauthorized", problem(http.StatusForbidden, codeForbidden, fmt.Sprintf("%s may report on %s, not on %s", id.Name, id.Node, doc.Node))}
 	}
@@ -200,10 +206,24 @@ func (in *intake) takeNode(id Identity, doc *topology.NodeReport, raw []byte) er
 	if stale != nil {
 		return stale
 	}
-	if err := in.history.add(doc, raw); err != nil {
+	if err := in.history.add(doc); err != nil {
 		in.log.Warn("history not written", "node", doc.Node, "err", err)
 	}
 	return nil
+}
+
+// reported tells whether a node has reported itself.
+func (in *intake) reported(node string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.nodes[node] != nil
+}
+
+// distrust names a node in the findings; what it said before stays.
+func (in *intake) distrust(node, why string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.quarantine[node] = quarantined{why, time.Now().Add(quarantineTime)}
 }
 
 // older refuses a report that was made before the one known, whatever boot it is of. The caller holds the lock: two reports

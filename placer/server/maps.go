@@ -120,10 +120,14 @@ func (s *Server) handleNode(w http.ResponseWriter, r *http.Request) error {
 	v := NodeView{Node: cur.topo.Nodes[i], GPUsUsed: []int{}, Uses: map[string]topology.NodeUse{}}
 	cur.mu.Lock()
 	used := cur.used[v.Node.Name]
-	for side, use := range cur.state[v.Node.Name] {
-		v.Uses[side] = use
-	}
 	cur.mu.Unlock()
+	for _, o := range s.intake.occupancies() {
+		for _, n := range o.Nodes {
+			if n.Name == v.Node.Name && n.Use != topology.UseFree && n.Use != topology.UseBusy {
+				v.Uses[o.Side] = n.Use
+			}
+		}
+	}
 	for g := range cur.gpus(v.Node.Name) {
 		if used&(1<<g) != 0 {
 			v.GPUsUsed = append(v.GPUsUsed, g)
@@ -140,8 +144,11 @@ func (s *Server) handleNode(w http.ResponseWriter, r *http.Request) error {
 // handleFindings is GET /v1/topology/findings: of the map, and of the intake (quarantine).
 func (s *Server) handleFindings(w http.ResponseWriter, r *http.Request) error {
 	findings := []topology.Finding{}
-	if t, err := s.currentTopology(); err == nil {
-		findings = append(findings, t.Findings...)
+	if w, err := s.worlds.get(); err == nil {
+		findings = append(findings, w.topo.Findings...)
+		w.mu.Lock()
+		findings = append(findings, w.notes...)
+		w.mu.Unlock()
 	}
 	findings = append(findings, s.intake.findings()...)
 	return writeJSON(w, http.StatusOK, map[string]any{"findings": topology.SortFindings(slices.Clone(findings))})

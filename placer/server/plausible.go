@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/railmap/railmap/topology"
 )
@@ -12,6 +13,40 @@ const (
 	fastestCopy = 4e12  // bytes per second: above the NVLink of any GPU
 	shortest    = 1e-9  // seconds: light goes 30 cm
 )
+
+// foreignAdapter names the first adapter of a report that the map gives to another node: whoever reports it would take that
+// node's place. Hosts that the fabric only knows by another name are normal, so a node that is not on the map may claim the
+// adapters of one that never reported; a node that is on the map already may not. Where a card really moved, an administrator
+// submits the report once, and the map knows.
+func (w *world) foreignAdapter(r *topology.NodeReport, reported func(node string) bool) string {
+	for _, n := range r.NICs {
+		owner := w.adapters[n.NodeGUID]
+		if n.NodeGUID == 0 || owner == "" || sameHost(owner, r.Node) {
+			continue
+		}
+		if reported(owner) || w.knows(r.Node) {
+			return fmt.Sprintf("adapter %s (%s) belongs to %s", n.Device, n.NodeGUID, owner)
+		}
+	}
+	return ""
+}
+
+// knows tells whether a host is on the map.
+func (w *world) knows(host string) bool {
+	for name := range w.node {
+		if sameHost(name, host) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameHost compares host names without case and domain.
+func sameHost(a, b string) bool {
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return strings.EqualFold(a, b)
+}
 
 // implausible names the first figure that cannot be true: a port faster than any, more than twice the rate of the port, more
 // than any bus carries, an answer before light could bring it.

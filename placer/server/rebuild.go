@@ -95,21 +95,8 @@ func (s *Server) takeOccupancy(o *topology.Occupancy) {
 	s.intake.occupancy[o.Side] = o
 	s.intake.mu.Unlock()
 	_, _ = ledger.Do(context.Background(), s.ledger, func(tx *ledger.Tx) (struct{}, error) {
-		w := s.worlds.cur.Load()
-		if w == nil {
-			return struct{}{}, nil
-		}
-		leased := map[string]bool{}
-		for _, l := range tx.State().List() {
-			if l.Live() {
-				leased[l.ID] = true
-				if l.Job != "" {
-					leased[l.Job] = true
-				}
-			}
-		}
-		if unknown := w.occupy(o, leased); len(unknown) > 0 {
-			s.log.Warn("occupancy names nodes that the map does not have", "side", o.Side, "nodes", topology.FoldHostlist(unknown))
+		if w := s.worlds.cur.Load(); w != nil {
+			w.occupy(s.intake.occupancies(), leasedJobs(tx.State()))
 		}
 		return struct{}{}, nil
 	})

@@ -125,16 +125,13 @@ func (s *Server) adopt(ctx context.Context, t *topology.Topology) error {
 		return err
 	}
 	_, err = ledger.Do(ctx, s.ledger, func(tx *ledger.Tx) (struct{}, error) {
-		leased := map[string]bool{}
 		for _, l := range tx.State().List() {
 			if l.Live() {
 				w.hold(l, true)
-				leased[l.ID], leased[l.Job] = true, true
 			}
 		}
-		delete(leased, "")
-		for _, o := range s.intake.occupancies() {
-			w.occupy(o, leased)
+		if reports := s.intake.occupancies(); len(reports) > 0 {
+			w.occupy(reports, leasedJobs(tx.State()))
 		}
 		s.worlds.cur.Store(w)
 		return struct{}{}, nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -171,4 +172,8 @@ func TestSharedNodes(t *testing.T) {
 	if code := call(t, "POST", hs.URL+"/v1/placements", PlaceRequest{Request: placer.Request{Nodes: 1, GPUsPerNode: 4, Include: []string{"node0000"}}, Lease: &LeaseRequest{Holder: "x"}}, &p); code != http.StatusUnprocessableEntity {
 		t.Errorf("a third half: %d %+v", code, p)
 	}
+}
+
+func contextWithCancel(t testing.TB) (context.Context, context.CancelFunc) {
+	return context.WithCancel(context.WithoutCancel(t.Context()))
 }

@@ -59,7 +59,7 @@ func (w *world) countGPUs(st *Status) {
 		held := count(w.held[n.Name] & all)
 		st.ReservedGPUs += held
 		switch {
-		case n.State == topology.Down || len(w.state[n.Name]) > 0:
+		case n.State == topology.Down || w.closed[n.Name]:
 			st.OtherGPUs += count(all) - held
 		default:
 			free := count(all &^ w.used[n.Name])

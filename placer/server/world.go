@@ -2,9 +2,12 @@ package server
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/railmap/railmap/placer"
 	"github.com/railmap/railmap/placer/ledger"
@@ -13,17 +16,20 @@ import (
 
 // world is one generation of the map with what is in use on it. The map never changes; uses do, through hold and occupy.
 type world struct {
-	topo   *topology.Topology
-	node   map[string]int // node -> index in topo.Nodes
-	engine *placer.Engine
+	topo *topology.Topology
+	node map[string]int // node -> index in topo.Nodes
+	// adapters gives each adapter's node.
+	adapters map[topology.GUID]string
+	engine   *placer.Engine
 
 	mu     sync.Mutex
-	used   map[string]uint64                      // node -> GPUs that the engines take as used, as bits
-	state  map[string]map[string]topology.NodeUse // node -> side -> drained, down or reserved
-	gangs  map[string][]string                    // lease or job -> nodes whose uplinks its ring crosses
-	leases map[string]bool                        // live leases that held and gangs include
-	held   map[string]uint64                      // node -> GPUs held by leases
-	occ    map[string]map[string]uint64           // node -> side -> GPUs used according to it
+	used   map[string]uint64   // node -> GPUs that the engine takes as used, as bits
+	gangs  map[string][]string // lease or job -> nodes whose uplinks its ring crosses
+	leases map[string]bool     // live leases that held and gangs include
+	held   map[string]uint64   // node -> GPUs held by leases
+	occ    map[string]uint64   // node -> GPUs used according to schedulers
+	closed map[string]bool     // nodes that a scheduler drained, lost or reserved
+	notes  []topology.Finding  // of the occupancy
 }
 
 // newWorld prepares a map for placing.
@@ -32,10 +38,13 @@ func newWorld(t *topology.Topology, opts placer.Options) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{topo: t, node: make(map[string]int, len(t.Nodes)), used: map[string]uint64{}, state: map[string]map[string]topology.NodeUse{},
-		gangs: map[string][]string{}, leases: map[string]bool{}, held: map[string]uint64{}, occ: map[string]map[string]uint64{}}
+	w := &world{topo: t, node: make(map[string]int, len(t.Nodes)), adapters: map[topology.GUID]string{}, used: map[string]uint64{},
+		gangs: map[string][]string{}, leases: map[string]bool{}, held: map[string]uint64{}, occ: map[string]uint64{}, closed: map[string]bool{}}
 	for i := range t.Nodes {
 		w.node[t.Nodes[i].Name] = i
+		for _, n := range t.Nodes[i].NICs {
+			w.adapters[n.GUID] = t.Nodes[i].Name
+		}
 	}
 	w.engine, err = placer.NewEngine(c, placer.State{})
 	return w, err
@@ -133,15 +142,12 @@ func (w *world) refresh(nodes []string) {
 	_ = w.engine.Update(func(tx *placer.Tx) error { // names were checked against the map
 		for _, name := range nodes {
 			all := w.all(name)
-			used := w.held[name] & all
-			for _, m := range w.occ[name] {
-				used |= m & all
-			}
+			used := (w.held[name] | w.occ[name]) & all
 			w.used[name] = used
 			if err := tx.UseGPUs(name, used); err != nil {
 				return err
 			}
-			if len(w.state[name]) > 0 {
+			if w.closed[name] {
 				if err := tx.Set(placer.Drained, name); err != nil {
 					return err
 				}
@@ -151,86 +157,102 @@ func (w *world) refresh(nodes []string) {
 	})
 }
 
-// occupy takes in what a scheduler says, replacing what it said before. Jobs that carry a lease cross no uplink twice. It
-// returns the names that the map does not know.
-func (w *world) occupy(o *topology.Occupancy, leased map[string]bool) (unknown []string) {
+// occupy takes in what all schedulers say now, in place of what they said before. The gangs of jobs that have a lease are
+// counted by it, not twice.
+func (w *world) occupy(reports []*topology.Occupancy, leased map[string]bool) {
+	st, notes := placer.Occupied(w.topo, time.Now(), withoutLeased(reports, leased)...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	touched := w.forget(o.Side)
-	for _, n := range o.Nodes {
-		if _, ok := w.node[n.Name]; !ok {
-			unknown = append(unknown, n.Name)
-			continue
-		}
-		if m := w.occupied(n); m != 0 {
-			if w.occ[n.Name] == nil {
-				w.occ[n.Name] = map[string]uint64{}
-			}
-			w.occ[n.Name][o.Side] = m
-		}
-		switch n.Use {
-		case topology.UseDrained, topology.UseDown, topology.UseReserved:
-			if w.state[n.Name] == nil {
-				w.state[n.Name] = map[string]topology.NodeUse{}
-			}
-			w.state[n.Name][o.Side] = n.Use
-		}
-		touched = append(touched, n.Name)
+	touched := maps.Clone(w.closed)
+	for name := range w.occ {
+		touched[name] = true
 	}
-	w.refresh(touched)
-	for _, j := range o.Jobs {
-		if !leased[j.ID] && !leased[j.Lease] {
-			w.cross(jobKey(o.Side, j.ID), w.known(j.Nodes))
+	w.occ, w.closed, w.notes = w.takenBy(&st), map[string]bool{}, notes
+	for _, r := range reports {
+		w.notes = append(w.notes, r.Findings...)
+	}
+	for _, name := range st.Drained {
+		w.closed[name], touched[name] = true, true
+	}
+	for name := range w.occ {
+		touched[name] = true
+	}
+	w.refresh(slices.Sorted(maps.Keys(touched)))
+	w.crossJobs(st.Gangs)
+	var ends []placer.GangEnd
+	for _, g := range st.Gangs {
+		if g.EndSeconds != nil {
+			ends = append(ends, placer.GangEnd{Nodes: g.Nodes, Seconds: *g.EndSeconds})
 		}
 	}
-	return unknown
+	_ = w.engine.Update(func(tx *placer.Tx) error {
+		tx.Ends(ends)
+		return nil
+	})
 }
 
-func jobKey(side, id string) string { return "job " + side + " " + id }
+// withoutLeased drops the jobs that a lease stands for. What their nodes use is in the rows of the nodes.
+func withoutLeased(reports []*topology.Occupancy, leased map[string]bool) []*topology.Occupancy {
+	var out []*topology.Occupancy
+	for _, r := range reports {
+		own := *r
+		own.Jobs = slices.DeleteFunc(slices.Clone(r.Jobs), func(j topology.JobOccupancy) bool { return leased[j.Lease] || leased[jobKey(r.Side, j.ID)] })
+		out = append(out, &own)
+	}
+	return out
+}
 
-// forget drops what a side said before and lists the nodes.
-func (w *world) forget(side string) []string {
-	var touched []string
-	for name, by := range w.occ {
-		if _, ok := by[side]; ok {
-			delete(by, side)
-			touched = append(touched, name)
+// takenBy is the GPUs in use on each node. A gang without a figure for a node takes all of it.
+func (w *world) takenBy(st *placer.State) map[string]uint64 {
+	out := map[string]uint64{}
+	for name, list := range st.UsedGPUs {
+		for _, g := range list {
+			out[name] |= 1 << g
 		}
 	}
-	for name, by := range w.state {
-		if _, ok := by[side]; ok {
-			delete(by, side)
-			touched = append(touched, name)
+	for _, name := range st.Busy {
+		out[name] = ^uint64(0)
+	}
+	for _, g := range st.Gangs {
+		for _, name := range g.Nodes {
+			if out[name] == 0 {
+				out[name] = ^uint64(0)
+			}
 		}
 	}
-	for id := range w.gangs {
-		if strings.HasPrefix(id, jobKey(side, "")) {
+	return out
+}
+
+// crossJobs makes the rings of the schedulers' gangs cross their uplinks, in place of those before.
+func (w *world) crossJobs(gangs []placer.Gang) {
+	now := map[string][]string{}
+	for _, g := range gangs {
+		now["job "+g.Name] = g.Nodes
+	}
+	for id, nodes := range w.gangs {
+		if strings.HasPrefix(id, "job ") && !slices.Equal(nodes, now[id]) {
 			w.cross(id, nil)
 		}
 	}
-	return touched
+	for id, nodes := range now {
+		if w.gangs[id] == nil {
+			w.cross(id, nodes)
+		}
+	}
 }
 
-// occupied is the GPUs that a scheduler uses on a node. A count without indices takes the lowest.
-func (w *world) occupied(n topology.NodeOccupancy) uint64 {
-	m := uint64(0)
-	for _, g := range n.GPUsUsed {
-		m |= 1 << g
-	}
-	if m == 0 && n.GPUsUsedCount > 0 {
-		m = ^uint64(0) >> (64 - n.GPUsUsedCount)
-	}
-	if m == 0 && n.Use == topology.UseBusy {
-		m = ^uint64(0)
-	}
-	return m
-}
+// jobKey names a job of a side; ids of different sides may be equal.
+func jobKey(side, id string) string { return side + " " + id }
 
-func (w *world) known(names []string) []string {
-	var out []string
-	for _, n := range names {
-		if _, ok := w.node[n]; ok {
-			out = append(out, n)
+// leasedJobs are the leases that live, by id, and the jobs that they are bound to.
+func leasedJobs(st *ledger.State) map[string]bool {
+	out := map[string]bool{}
+	for _, l := range st.List() {
+		if l.Live() {
+			out[l.ID] = true
+			if l.Job != "" {
+				out[jobKey(l.Side, l.Job)] = true
+			}
 		}
 	}
 	return out
