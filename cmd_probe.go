@@ -69,7 +69,7 @@ Exit code 6 when the verdict is fail, 8 when something could not be measured, 0 
 	f.StringVar(&o.spool, "spool", "/var/lib/railmap/spool", "where reports wait while the server is away")
 	f.StringVar(&o.token, "token-file", "", "file with the token for --submit and --peers")
 	addOutput(c, &o.output, formatTable, formatYAML, formatJSON)
-	c.AddCommand(newProbeFabricCmd(e), newProbeImportCmd(e), newProbeMatrixCmd(e), newProbeBlameCmd(e), newProbeWorkerCmd(e))
+	c.AddCommand(newProbeFabricCmd(e), newProbeImportCmd(e), newProbeMatrixCmd(e), newProbeBlameCmd(e), newProbePairsCmd(e), newProbeWorkerCmd(e))
 	return c
 }
 

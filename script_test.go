@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,7 +32,16 @@ func TestScript(t *testing.T) {
 			e.Setenv("DEMO", demo)
 			deploy, err := filepath.Abs("deploy")
 			e.Setenv("DEPLOY", deploy)
-			return err
+			if err != nil {
+				return err
+			}
+			// A port that was free a moment ago, for scripts that start a server.
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			e.Setenv("ADDRESS", l.Addr().String())
+			return l.Close()
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": wantExit,

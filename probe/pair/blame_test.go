@@ -10,8 +10,8 @@ import (
 	"github.com/railmap/railmap/topology"
 )
 
-// sweep measures every pair of n nodes in two leaf groups once each way; slow says what a pair delivers in shares.
-func sweep(n int, slow func(a, b, rail int) float64, rails int) *topology.PairReport {
+// measuredAll measures every pair of n nodes in two leaf groups once each way; slow says what a pair delivers in shares.
+func measuredAll(n int, slow func(a, b, rail int) float64, rails int) *topology.PairReport {
 	r := &topology.PairReport{Header: topology.Header{APIVersion: topology.APIVersion, Kind: topology.KindPairReport}}
 	for i := range n {
 		r.Nodes = append(r.Nodes, topology.PairNode{Name: fmt.Sprintf("n%d", i), Groups: []string{fmt.Sprintf("leaf%d", i*2/n), "core"}})
@@ -85,7 +85,7 @@ func TestBlameNames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			res := Blame(sweep(tt.n, tt.slow, tt.rails), BlameOptions{})
+			res := Blame(measuredAll(tt.n, tt.slow, tt.rails), BlameOptions{})
 			var got []string
 			for _, c := range res.Culprits {
 				got = append(got, fmt.Sprintf("%s %s %s %.1f", c.Kind, c.Subject(), c.Direction, c.Ratio))
@@ -111,7 +111,7 @@ func TestBlameIgnoresOrder(t *testing.T) {
 		}
 		return 1
 	}
-	one, two := sweep(8, slow, 2), sweep(8, slow, 2)
+	one, two := measuredAll(8, slow, 2), measuredAll(8, slow, 2)
 	for i, j := 0, len(two.Pairs)-1; i < j; i, j = i+1, j-1 {
 		two.Pairs[i], two.Pairs[j] = two.Pairs[j], two.Pairs[i]
 	}
@@ -124,7 +124,7 @@ func TestBlameIgnoresOrder(t *testing.T) {
 
 // A node whose measurements failed half of the time is named, with failed measurements as evidence.
 func TestBlameFailed(t *testing.T) {
-	r := sweep(8, func(a, b, rail int) float64 { return 1 }, 1)
+	r := measuredAll(8, func(a, b, rail int) float64 { return 1 }, 1)
 	for i := range r.Pairs {
 		if p := &r.Pairs[i]; (p.A == "n5" || p.B == "n5") && i%2 == 0 {
 			p.BandwidthBytesPerSecond, p.Failed = nil, "no answer"
