@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,28 +68,72 @@ func printLeases(e *env, leases []*ledger.Lease, out *output) error {
 
 func newLeaseShowCmd(e *env) *cobra.Command {
 	var flags serverFlags
+	var of jobLease
 	var out output
 	c := &cobra.Command{
-		Use:   "show LEASE",
-		Short: "Show one lease",
-		Args:  cobra.ExactArgs(1),
+		Use:   "show [LEASE]",
+		Short: "Show one lease; -o name and hostlist print its nodes in rank order",
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if (len(args) == 1) == (of.job != "") {
+				return usagef("name the lease once: LEASE, or --side and --job")
+			}
 			client, ctx, cancel, err := flags.client(c.Context())
 			if err != nil {
 				return err
 			}
 			defer cancel()
-			l, err := client.Lease(ctx, args[0])
+			var l *ledger.Lease
+			if of.job != "" {
+				l, err = of.find(ctx, client)
+			} else {
+				l, err = client.Lease(ctx, args[0])
+			}
 			if err != nil {
 				return serverError(err)
 			}
-			_, err = out.document(e, l)
-			return err
+			return printLease(e, l, &out)
 		},
 	}
+	of.addFlags(c)
 	flags.add(c, 10*time.Second)
-	addOutput(c, &out, formatYAML, formatJSON)
+	addOutput(c, &out, formatYAML, formatJSON, formatName, formatHostlist)
 	return c
+}
+
+// printLease is the document, or the nodes alone.
+func printLease(e *env, l *ledger.Lease, out *output) error {
+	if done, err := out.document(e, l); done {
+		return err
+	}
+	text := topology.FoldHostlist(l.Nodes())
+	if out.format == formatName {
+		text = strings.Join(l.Nodes(), "\n")
+	}
+	_, err := fmt.Fprintln(e.stdout, text)
+	return err
+}
+
+// jobLease names a lease by the job that it is bound to: what a scheduler's own scripts know.
+type jobLease struct{ side, job string }
+
+func (j *jobLease) addFlags(c *cobra.Command) {
+	c.Flags().StringVar(&j.side, "side", "", "with --job: the scheduler, as for lease bind")
+	c.Flags().StringVar(&j.job, "job", "", "in place of LEASE and its token: the job that the lease is bound to")
+}
+
+// find looks for the live lease of the job.
+func (j *jobLease) find(ctx context.Context, s *server.Client) (*ledger.Lease, error) {
+	leases, err := s.Leases(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range leases {
+		if l.Job == j.job && l.Side == j.side {
+			return l, nil
+		}
+	}
+	return nil, withCode(exitConflict, fmt.Errorf("no live lease is bound to job %q of side %q (railmap lease list shows them)", j.job, j.side))
 }
 
 // leaseAction are the flags of bind, renew and release: which lease, and the token that proves who holds it.
@@ -96,6 +141,7 @@ type leaseAction struct {
 	serverFlags
 	id     string
 	file   string
+	of     jobLease // renew and release
 	action server.LeaseAction
 	ttl    time.Duration
 	output output
@@ -113,6 +159,9 @@ func (a *leaseAction) addFlags(c *cobra.Command) {
 // run finds the lease and its token, acts and prints what the lease is now.
 func (a *leaseAction) run(ctx context.Context, e *env, args []string, act func(context.Context, *server.Client) (*ledger.Lease, error)) error {
 	switch {
+	case a.of.job != "" && a.file == "" && len(args) == 0:
+	case a.of.job != "":
+		return usagef("name the lease once: LEASE with --token, --lease-file FILE, or --side and --job")
 	case a.file != "" && len(args) == 0:
 		var l ledger.Lease
 		if err := readDocument(e, a.file, &l); err != nil {
@@ -130,6 +179,13 @@ func (a *leaseAction) run(ctx context.Context, e *env, args []string, act func(c
 		return err
 	}
 	defer cancel()
+	if a.of.job != "" {
+		l, err := a.of.find(ctx, client)
+		if err != nil {
+			return serverError(err)
+		}
+		a.id, a.action.Token = l.ID, l.Token
+	}
 	l, err := act(ctx, client)
 	if err != nil {
 		return serverError(err)
@@ -171,6 +227,7 @@ func newLeaseRenewCmd(e *env) *cobra.Command {
 		},
 	}
 	c.Flags().DurationVar(&a.ttl, "ttl", 0, "time from now (default: as before)")
+	a.of.addFlags(c)
 	a.addFlags(c)
 	return c
 }
@@ -186,6 +243,7 @@ func newLeaseReleaseCmd(e *env) *cobra.Command {
 			})
 		},
 	}
+	a.of.addFlags(c)
 	a.addFlags(c)
 	return c
 }

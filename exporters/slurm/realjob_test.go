@@ -131,6 +131,12 @@ func TestRealRanks(t *testing.T) {
 // startNodes starts a controller and one slurmd per node, all on loopback, and waits until they are idle.
 func startNodes(t *testing.T, s realSlurm, topo *topology.Topology, kind Kind, beside map[string][]byte) testController {
 	t.Helper()
+	return startNodesIn(t, s, topo, kind, t.TempDir(), beside, "")
+}
+
+// startNodesIn does so in a folder that may hold other files of the test, with more lines in slurm.conf.
+func startNodesIn(t *testing.T, s realSlurm, topo *topology.Topology, kind Kind, work string, beside map[string][]byte, more string) testController {
+	t.Helper()
 	files, _, err := Render(topo, kind, Options{Version: s.version})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +147,7 @@ func startNodes(t *testing.T, s realSlurm, topo *topology.Topology, kind Kind, b
 	names := newScope(topo, nil).nodes
 	slices.SortFunc(names, byName)
 	var lines strings.Builder
-	fmt.Fprintf(&lines, "include %s\n", FragmentFile)
+	fmt.Fprintf(&lines, "include %s\n%s", FragmentFile, more)
 	for _, n := range names {
 		port, err := freePorts()
 		if err != nil {
@@ -149,7 +155,7 @@ func startNodes(t *testing.T, s realSlurm, topo *topology.Topology, kind Kind, b
 		}
 		fmt.Fprintf(&lines, "NodeName=%s NodeHostname=localhost NodeAddr=127.0.0.1 Port=%d CPUs=1\n", n, port)
 	}
-	c, err := s.start(t, beside, lines.String())
+	c, err := s.startIn(t, work, beside, lines.String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,13 @@ type testController struct{ *controller }
 // start starts a controller that is stopped when the test ends; the error is a *refusal when it does not come up.
 func (s realSlurm) start(t *testing.T, files map[string][]byte, lines string) (testController, error) {
 	t.Helper()
-	c, err := startController(t.Context(), s.Install, s.version, t.TempDir(), files, lines)
+	return s.startIn(t, t.TempDir(), files, lines)
+}
+
+// startIn starts it in a folder that may hold other files of the test.
+func (s realSlurm) startIn(t *testing.T, work string, files map[string][]byte, lines string) (testController, error) {
+	t.Helper()
+	c, err := startController(t.Context(), s.Install, s.version, work, files, lines)
 	if err == nil {
 		t.Cleanup(c.process.stop)
 	}
