@@ -15,7 +15,7 @@ type FindingKind struct {
 
 // FindingKinds lists every code that a finding of railmap can carry, by code. A test holds it against the source.
 func FindingKinds() []FindingKind {
-	all := slices.Concat(nodeFindings(), fabricFindings(), mapFindings(), ncclFindings())
+	all := slices.Concat(nodeFindings(), fabricFindings(), mapFindings(), occupancyFindings(), ncclFindings())
 	slices.SortFunc(all, func(a, b FindingKind) int { return cmp.Compare(a.Code, b.Code) })
 	return all
 }
@@ -89,6 +89,10 @@ func nodeFindings() []FindingKind {
 			"Plug in or replace the cable; check that the switch port is enabled."},
 		{"port-rate-low", []Severity{Error}, "An RDMA port runs slower than most ports of its kind.",
 			"Clean or replace the cable; check speed and splitting of the switch port."},
+		{"nic-slot-slow", []Severity{Warning}, "The PCIe slot of a NIC, or the card, can carry less than the port; expectations are scaled to it.",
+			"Use a faster slot; check the slot's settings in the firmware."},
+		{"p2p-denied", []Severity{Error}, "The driver allows no direct access between GPUs that NVLink joins.",
+			"Check the fabric manager and the driver's settings; restart both."},
 	}
 }
 
@@ -138,7 +142,7 @@ func fabricFindings() []FindingKind {
 	}
 }
 
-// mapFindings are those of building the map and of the service that keeps it.
+// mapFindings are those of building the map, of measured pairs, and of the service.
 func mapFindings() []FindingKind {
 	return []FindingKind{
 		{"auxiliary-switch", []Severity{Info}, "A switch touches nodes of many leaf groups, as a storage switch does; it is kept out of the tree.",
@@ -209,6 +213,10 @@ func mapFindings() []FindingKind {
 			"Check its cables and node description, give its node report, or name it in the alias file."},
 		{"unreachable-switch", []Severity{Info}, "No path leads from a switch to any leaf; it is kept out of the tree.",
 			"Check its cables."},
+		{"slow-*", []Severity{Warning}, "Measured pairs of nodes name a culprit: the code ends in node, nic, group or pair.",
+			"The remedy says which cables to look at; for a node, run railmap probe there."},
+		{"unsteady-*", []Severity{Warning}, "As slow-*, but only in some of the rounds.",
+			"Measure again; then as for slow-*."},
 	}
 }
 
@@ -257,5 +265,47 @@ func ncclFindings() []FindingKind {
 			"Set version=\"1\"."},
 		{"nccl-xml-virtual-nic", []Severity{Warning}, "A container or tunnel interface stands among the NICs.",
 			"Leave it out with NCCL_SOCKET_IFNAME."},
+	}
+}
+
+// occupancyFindings are those of reading what schedulers say is in use.
+func occupancyFindings() []FindingKind {
+	return []FindingKind{
+		{"occupancy-array", []Severity{Info}, "Job arrays run whose jobs are not gangs here.",
+			"List them one by one (qstat -t)."},
+		{"occupancy-gpu-parts", []Severity{Info}, "Pods use parts of GPUs; their nodes count as wholly used.",
+			"Nothing."},
+		{"occupancy-gpus-lost", []Severity{Warning}, "GPUs of a node cannot be allocated; they count as used.",
+			"Look at the log of the device plugin on the node."},
+		{"occupancy-gpus-unknown", []Severity{Warning}, "The number of GPUs that a node or pod has is not understood; the node counts as wholly used.",
+			"Check the resource by hand."},
+		{"occupancy-gres-unknown", []Severity{Warning}, "Gres of a node or job is not understood.",
+			"Compare with gres.conf(5)."},
+		{"occupancy-job-nodes", []Severity{Warning}, "The nodes of a job are missing or not understood; the job is left out.",
+			"Look at the job in its scheduler."},
+		{"occupancy-kind-ignored", []Severity{Info}, "Objects of a kind that says nothing about occupancy.",
+			"Nothing."},
+		{"occupancy-more", []Severity{Warning}, "More kinds of things were not understood than are listed.",
+			"Look at the input: it may not be what it seems."},
+		{"occupancy-no-jobs", []Severity{Warning}, "The input has nodes only: gangs, their traffic and their ends are not known.",
+			"Add the list of jobs."},
+		{"occupancy-no-nodes", []Severity{Warning}, "The input has jobs only: drained, down and idle nodes are not known.",
+			"Add the list of nodes."},
+		{"occupancy-node-unknown", []Severity{Warning}, "Jobs run on nodes that the list of nodes lacks.",
+			"Take both lists at one time."},
+		{"occupancy-not-on-map", []Severity{Info}, "Nodes of a scheduler are not on the map; they are left out.",
+			"Build the map with them, or nothing when they have no GPUs."},
+		{"occupancy-not-reported", []Severity{Warning}, "Nodes of the map are in no scheduler's list; they count as free.",
+			"Add the occupancy of their scheduler."},
+		{"occupancy-resource-claims", []Severity{Info}, "Pods have resource claims whose devices are not named; their nodes count as wholly used.",
+			"Nothing."},
+		{"occupancy-shards", []Severity{Info}, "Jobs share GPUs (gres/shard); the node counts as wholly used.",
+			"Nothing."},
+		{"occupancy-state-unknown", []Severity{Warning}, "The state of a node or job is not known; a node counts as drained, a job as running.",
+			"Look at it in its scheduler."},
+		{"occupancy-taint", []Severity{Info}, "Nodes carry a taint whose meaning is not known; they count as usable.",
+			"Drain them if no job may use them."},
+		{"occupancy-warning", []Severity{Info}, "The scheduler warns in its own words.",
+			"Read the message."},
 	}
 }

@@ -93,6 +93,7 @@ func startWrappers(t *testing.T, s realSlurm, railmap string, count int) *wrappe
 	w.testController = startNodesIn(t, s, &f.topo, TreeKind, w.work, map[string][]byte{}, fmt.Sprintf(`CliFilterPlugins=cli_filter/lua
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 MinJobAge=2
+MessageTimeout=60
 PrologFlags=Alloc
 Prolog=%[1]s/site-prolog
 TaskProlog=%[1]s/site-task-prolog
@@ -330,7 +331,7 @@ func (w *wrapperTest) finish(t *testing.T) {
 // drained waits until squeue is empty.
 func (w *wrapperTest) drained(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		out := w.run(t, "squeue", "-h")
 		if strings.TrimSpace(out) == "" {
 			return
