@@ -168,6 +168,21 @@ func TestNoHostIsLost(t *testing.T) {
 	}
 }
 
+// TestHoleAmongHosts: with one rail a host without its cable is not in the dump at all; the hole that it leaves is named.
+func TestHoleAmongHosts(t *testing.T) {
+	r := synth(t, "leaf:2 node:8 rail:1 spine:2")
+	for i, l := range r.Links {
+		if r.Devices[l.A.Device].Description == "node0003 mlx5_0" {
+			r = without(r, i)
+			break
+		}
+	}
+	topo := build(t, topology.BuildOptions{}, r)
+	if !mentions(topo.Findings, "leaf0:4") || len(topo.Findings) != 1 {
+		t.Errorf("findings %v: want the hole leaf0:4 and nothing else", topo.Findings)
+	}
+}
+
 // TestNodeReportGUIDsGoBeforeNames joins an adapter without a name to its node by GUID.
 func TestNodeReportGUIDsGoBeforeNames(t *testing.T) {
 	r := fabricOf("MT4129 ConnectX7   Mellanox Technologies-leaf0", "n2 mlx5_0-leaf0", "leaf0-spine0")

@@ -161,6 +161,8 @@ func mapFindings() []FindingKind {
 			"Name it in the alias file by GUID, or set its description."},
 		{"efficiency-rises", []Severity{Info}, "Pairs of nodes that are farther apart were measured faster than nearer ones; the levels are taken as equal.",
 			"Measure more pairs below that level."},
+		{"empty-host-port", []Severity{Info}, "A leaf has a port without a cable among ports that all carry hosts.",
+			"Look for a host that is switched off or whose only cable is out."},
 		{"extra-uplink", []Severity{Info}, "A switch has more cables to another one than its peers have.",
 			"Check whether a host cable is plugged into a spine."},
 		{"fewer-uplinks", []Severity{Warning}, "Most switches of a group have fewer uplinks than the other groups have.",

@@ -97,6 +97,9 @@ func (b *builder) nominalOf(g int32) {
 		rails[n]++
 	}
 	count, speed := largestMode(rails), largestMode(speeds)
+	if count == 1 {
+		b.emptyPorts(g)
+	}
 	aligned := b.portsAligned(g)
 	for _, h := range b.groups[g].hosts {
 		hs := &b.hosts[h]
@@ -136,6 +139,36 @@ func linkWord(l *FabricLink) string {
 		return "unknown width or speed"
 	}
 	return strconv.Itoa(int(l.Width)) + "x" + l.Speed.String()
+}
+
+// emptyPorts looks for what a missing rail cannot show when hosts have one: ports without a cable among ports that all carry
+// hosts. A few such gaps are holes where a host should answer; many are just how the leaf is cabled.
+func (b *builder) emptyPorts(g int32) {
+	for _, s := range b.groups[g].switches {
+		var gaps []int32
+		last, hosts := int32(0), 0
+		for _, c := range b.f.cables(b.sws[s].dev) {
+			if b.swOf[c.peer] >= 0 || b.f.devices[c.peer].Kind == AggregationDevice {
+				continue
+			}
+			for p := last + 1; last > 0 && p < c.port && len(gaps) <= 4 && !b.cabled(s, p); p++ {
+				gaps = append(gaps, p)
+			}
+			last = c.port
+			hosts++
+		}
+		if len(gaps) > max(1, hosts/8) || hosts < 4 {
+			continue
+		}
+		for _, p := range gaps {
+			b.find("empty-host-port", Info, b.sws[s].name+":"+itoa(p), "look for a host that is switched off or whose only cable is out; name the hosts (--hosts) to be sure",
+				"no cable, between ports that all carry hosts")
+		}
+	}
+}
+
+func (b *builder) cabled(s, port int32) bool {
+	return slices.ContainsFunc(b.f.cables(b.sws[s].dev), func(c cableEnd) bool { return c.port == port })
 }
 
 // portsAligned reports whether the cabling of a group puts all rails of a host on the same port number of their leaves.
