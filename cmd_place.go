@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/railmap/railmap/bench"
 	"github.com/railmap/railmap/placer"
 	"github.com/railmap/railmap/topology"
 )
@@ -39,6 +40,7 @@ type stateOptions struct {
 	gangs     []string
 	gpus      []string
 	pools     []string
+	history   string
 }
 
 func newPlaceCmd(e *env) *cobra.Command {
@@ -83,6 +85,7 @@ func (o *placeOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.req.Within, "within", "", "keep the gang below one group of this level: domain, leaf, pod, ...")
 	f.StringVar(&o.req.GPUModel, "gpu-model", "", "use only nodes with this GPU model, as the topology spells it")
 	f.StringSliceVar(&o.req.Pools, "pools", nil, "use only nodes of these pools, as --pool defines them")
+	f.StringVar(&o.state.history, "history", "", "CSV of past jobs (column nodes): prices broken leaf groups by your own mix of gang sizes")
 	f.StringArrayVar(&o.state.pools, "pool", nil, "NAME=HOSTLIST: nodes of a pool (partition, side) (repeatable)")
 	f.StringVar((*string)(&o.req.Collective), "collective", "", "pattern of the communication: ring, all-to-all, tree or mixed (default ring)")
 	f.StringVar(&o.message, "message-size", "", "bytes of one collective call for the prediction, as 64M or 1G (default: large)")
@@ -229,7 +232,11 @@ func readSnapshot(e *env, path string, s *stateOptions) (*topology.Topology, *pl
 	if err != nil {
 		return nil, nil, err
 	}
-	cluster, err := newCluster(topo, pools)
+	mix, err := readJobMix(s.history)
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := newCluster(topo, pools, mix)
 	if err != nil {
 		return nil, nil, usagef("%s: %v", path, err)
 	}
@@ -272,6 +279,18 @@ func usedGPUs(out map[string][]int, list []string) (map[string][]int, error) {
 	return out, nil
 }
 
+// readJobMix learns the mix of gang sizes from a CSV of past jobs; nil without one.
+func readJobMix(path string) ([]placer.JobClass, error) {
+	if path == "" {
+		return nil, nil
+	}
+	sizes, err := bench.ReadSizes(path)
+	if err != nil {
+		return nil, usagef("--history: %v", err)
+	}
+	return placer.LearnJobMix(sizes), nil
+}
+
 // poolFlags parses NAME=HOSTLIST into the pool of every node.
 func poolFlags(list []string) (map[string]string, error) {
 	out := map[string]string{}
@@ -295,12 +314,12 @@ func poolFlags(list []string) (map[string]string, error) {
 }
 
 // newCluster is a topology made fast to ask, with NCCL's model for predictions.
-func newCluster(topo *topology.Topology, pools map[string]string) (*placer.Cluster, error) {
+func newCluster(topo *topology.Topology, pools map[string]string, mix []placer.JobClass) (*placer.Cluster, error) {
 	predict, err := ncclPredictor(topo, nil)
 	if err != nil {
 		return nil, err
 	}
-	return placer.NewCluster(topo, placer.Options{Predict: predict, Pools: pools})
+	return placer.NewCluster(topo, placer.Options{Predict: predict, Pools: pools, JobMix: mix})
 }
 
 // state reads what schedulers report and adds the host lists of the flags.

@@ -141,7 +141,7 @@ func endGangs(st placer.State, ended []string) placer.State {
 
 // placeOn places on a topology in a state; infeasible is an answer here.
 func placeOn(t *topology.Topology, pools map[string]string, st placer.State, r *placer.Request) (*placer.Placement, string, error) {
-	cluster, err := newCluster(t, pools)
+	cluster, err := newCluster(t, pools, nil)
 	if err != nil {
 		return nil, "", usagef("%v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Job is one gang of a trace.
@@ -37,46 +38,63 @@ func ReadTrace(path string) ([]Job, error) {
 }
 
 func parseTrace(r io.Reader) ([]Job, error) {
+	var jobs []Job
+	err := eachRow(r, []string{"nodes", "arrival_s", "duration_s"}, func(v []float64) { jobs = append(jobs, Job{v[1], int(v[0]), v[2]}) })
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return jobs, err
+}
+
+// ReadSizes reads the column nodes of a CSV file of past jobs.
+func ReadSizes(path string) ([]int, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var sizes []int
+	if err := eachRow(f, []string{"nodes"}, func(v []float64) { sizes = append(sizes, int(v[0])) }); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return sizes, nil
+}
+
+// eachRow calls f with the numbers of the columns of every row; the first column is nodes, 1 to a million.
+func eachRow(r io.Reader, columns []string, f func([]float64)) error {
 	cr := csv.NewReader(r)
 	cr.ReuseRecord = true
 	head, err := cr.Read()
 	if err != nil {
-		return nil, fmt.Errorf("header: %w", err)
+		return fmt.Errorf("header: %w", err)
 	}
-	at := map[string]int{}
-	for i, name := range head {
-		at[name] = i
-	}
-	for _, name := range []string{"arrival_s", "nodes", "duration_s"} {
-		if _, ok := at[name]; !ok {
-			return nil, fmt.Errorf("header: must have the columns arrival_s, nodes and duration_s; %s is missing", name)
+	at := make([]int, len(columns))
+	for i, name := range columns {
+		if at[i] = slices.Index(head, name); at[i] < 0 {
+			return fmt.Errorf("header: must have the columns %s; %s is missing", strings.Join(columns, ", "), name)
 		}
 	}
-	var jobs []Job
-	for {
+	v := make([]float64, len(columns))
+	for rows := 0; ; rows++ {
 		rec, err := cr.Read()
+		if err == io.EOF && rows > 0 {
+			return nil
+		}
 		if err == io.EOF {
-			break
+			return fmt.Errorf("holds no job")
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		line, _ := cr.FieldPos(0)
-		var v [3]float64
-		for i, name := range []string{"arrival_s", "nodes", "duration_s"} {
-			if v[i], err = strconv.ParseFloat(rec[at[name]], 64); err != nil || !(v[i] >= 0) || v[i] > 1e12 {
-				return nil, fmt.Errorf("line %d: %s is %q: must be a number that is not negative", line, name, rec[at[name]])
+		for i, name := range columns {
+			if v[i], err = strconv.ParseFloat(rec[at[i]], 64); err != nil || !(v[i] >= 0) || v[i] > 1e12 {
+				return fmt.Errorf("line %d: %s is %q: must be a number that is not negative", line, name, rec[at[i]])
 			}
 		}
-		if jobs = append(jobs, Job{v[0], int(v[1]), v[2]}); jobs[len(jobs)-1].Nodes < 1 || v[1] > 1e6 || len(jobs) > maxTraceJobs {
-			return nil, fmt.Errorf("line %d: nodes must be between 1 and 1e6, and the trace at most %d jobs", line, maxTraceJobs)
+		if v[0] < 1 || v[0] > 1e6 || rows >= maxTraceJobs {
+			return fmt.Errorf("line %d: nodes must be between 1 and 1e6, and the file at most %d jobs", line, maxTraceJobs)
 		}
+		f(v)
 	}
-	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.Arrival, b.Arrival) })
-	if len(jobs) == 0 {
-		return nil, fmt.Errorf("holds no job")
-	}
-	return jobs, nil
 }
 
 // SynthTrace draws a trace from the default job mix: Poisson arrivals, durations log-normal around 1200 s × sqrt(nodes).
