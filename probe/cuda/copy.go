@@ -24,7 +24,7 @@ type transfer struct {
 
 // copyStep copies all ways at once and returns bytes per second of each: for bidirectional ones the bytes of both
 // directions over the time of the slower.
-func (s *session) copyStep(ctx context.Context, step Step) (results []WayResult, err error) {
+func (s *rig) copyStep(ctx context.Context, step Step) (results []WayResult, err error) {
 	if len(step.Ways) == 0 {
 		return nil, errors.New("a copy step must name at least one way")
 	}
@@ -81,7 +81,7 @@ func (s *session) copyStep(ctx context.Context, step Step) (results []WayResult,
 }
 
 // transfer finds buffers for one way: no two transfers of a step share one. Direct is false for GPUs without peer access.
-func (s *session) transfer(w Way, used map[string]int) (t *transfer, direct bool, err error) {
+func (s *rig) transfer(w Way, used map[string]int) (t *transfer, direct bool, err error) {
 	t, direct = &transfer{}, true
 	var ends [2]*gpu
 	for i, place := range []string{w.From, w.To} {
@@ -123,7 +123,7 @@ func (s *session) transfer(w Way, used map[string]int) (t *transfer, direct bool
 }
 
 // anyContext makes the context of the way's GPU current: host memory is allocated through it.
-func (s *session) anyContext(w Way) error {
+func (s *rig) anyContext(w Way) error {
 	for _, place := range []string{w.From, w.To} {
 		if isGPU(place) {
 			_, err := s.gpu(place)
@@ -134,7 +134,7 @@ func (s *session) anyContext(w Way) error {
 }
 
 // equip gives a transfer its stream and events, which end with the step.
-func (s *session) equip(t *transfer, local *scope) (err error) {
+func (s *rig) equip(t *transfer, local *scope) (err error) {
 	if err := s.setCurrent(t.gpu.context); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *session) equip(t *transfer, local *scope) (err error) {
 }
 
 // round queues n copies on every transfer behind the flag, lets them go together and waits.
-func (s *session) round(ctx context.Context, transfers []*transfer, n int, timed bool) error {
+func (s *rig) round(ctx context.Context, transfers []*transfer, n int, timed bool) error {
 	storeFlag(s.flag, 0)
 	streams := make([]handle, 0, len(transfers))
 	err := s.queue(transfers, n)
@@ -177,7 +177,7 @@ func (s *session) round(ctx context.Context, transfers []*transfer, n int, timed
 	return nil
 }
 
-func (s *session) queue(transfers []*transfer, n int) error {
+func (s *rig) queue(transfers []*transfer, n int) error {
 	for _, t := range transfers {
 		if err := s.setCurrent(t.gpu.context); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (s *session) queue(transfers []*transfer, n int) error {
 }
 
 // hold makes a stream wait for the flag. A driver that cannot do that lets it run: the figure is then a little low.
-func (s *session) hold(stream handle) error {
+func (s *rig) hold(stream handle) error {
 	if !s.blocked {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (s *session) hold(stream handle) error {
 }
 
 // lookWhileBusy calls back once for each GPU while it works.
-func (s *session) lookWhileBusy(transfers []*transfer) {
+func (s *rig) lookWhileBusy(transfers []*transfer) {
 	if s.opts.Busy == nil {
 		return
 	}

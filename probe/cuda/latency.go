@@ -42,7 +42,7 @@ loop:
 `
 
 // latencyStep measures how long one access from a GPU to memory of a place takes, in seconds.
-func (s *session) latencyStep(ctx context.Context, step Step) ([]WayResult, error) {
+func (s *rig) latencyStep(ctx context.Context, step Step) ([]WayResult, error) {
 	var results []WayResult
 	for _, w := range step.Ways {
 		r, err := s.latency(ctx, w)
@@ -54,7 +54,7 @@ func (s *session) latencyStep(ctx context.Context, step Step) ([]WayResult, erro
 	return results, nil
 }
 
-func (s *session) latency(ctx context.Context, w Way) (r WayResult, err error) {
+func (s *rig) latency(ctx context.Context, w Way) (r WayResult, err error) {
 	var local scope
 	defer func() { err = errors.Join(err, local.close()) }()
 	r = WayResult{Way: w, Method: methodChase}
@@ -90,7 +90,7 @@ func (s *session) latency(ctx context.Context, w Way) (r WayResult, err error) {
 }
 
 // chaseEnds gives the buffer that is read, at base, and in the transfer a place on the reading GPU for the result.
-func (s *session) chaseEnds(w Way) (*transfer, devptr, error) {
+func (s *rig) chaseEnds(w Way) (*transfer, devptr, error) {
 	reader, err := s.gpu(w.From)
 	if err != nil {
 		return nil, 0, err
@@ -122,7 +122,7 @@ func (s *session) chaseEnds(w Way) (*transfer, devptr, error) {
 }
 
 // loadChase hands the kernel to the driver. An error means that latency is measured without one.
-func (s *session) loadChase(local *scope) (handle, error) {
+func (s *rig) loadChase(local *scope) (handle, error) {
 	m, err := s.moduleLoad(chaseText)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *session) loadChase(local *scope) (handle, error) {
 }
 
 // uploadChain writes the ring of pointers into the buffer that is read.
-func (s *session) uploadChain(ctx context.Context, t *transfer, base devptr) error {
+func (s *rig) uploadChain(ctx context.Context, t *transfer, base devptr) error {
 	var local scope
 	defer local.close()
 	staging, err := s.hostAlloc(chaseBytes)
@@ -148,7 +148,7 @@ func (s *session) uploadChain(ctx context.Context, t *transfer, base devptr) err
 }
 
 // smallCopies queues many copies of one word.
-func (s *session) smallCopies(t *transfer) error {
+func (s *rig) smallCopies(t *transfer) error {
 	for range smallCopies {
 		if err := s.copy(t.to, t.from, 4, t.stream); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (s *session) smallCopies(t *transfer) error {
 }
 
 // timed runs what is queued by one between two events.
-func (s *session) timed(ctx context.Context, t *transfer, one func() error) (err error) {
+func (s *rig) timed(ctx context.Context, t *transfer, one func() error) (err error) {
 	if err := s.setCurrent(t.gpu.context); err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ const (
 )
 
 // ncclStep runs all-reduces of each size over all GPUs of the plan.
-func (s *session) ncclStep(ctx context.Context, step Step) (sizes []NCCLSize, version int, err error) {
+func (s *rig) ncclStep(ctx context.Context, step Step) (sizes []NCCLSize, version int, err error) {
 	var local scope
 	defer func() { err = errors.Join(err, local.close()) }()
 	var transfers []*transfer
@@ -101,7 +101,7 @@ func (s *session) ncclStep(ctx context.Context, step Step) (sizes []NCCLSize, ve
 	return sizes, version, nil
 }
 
-func (s *session) openNCCL(transfers []*transfer, local *scope) (*nccl, int, error) {
+func (s *rig) openNCCL(transfers []*transfer, local *scope) (*nccl, int, error) {
 	n := &nccl{comms: make([]handle, len(transfers))}
 	var why string
 	for _, path := range candidates(s.opts.Dir, ncclLibrary) {
@@ -147,7 +147,7 @@ func (n *nccl) check(call string, result C.int) error {
 }
 
 // allReduce measures one size: bus bandwidth is bytes / time x 2 (n-1)/n.
-func (s *session) allReduce(ctx context.Context, n *nccl, transfers []*transfer, bytes int) (NCCLSize, error) {
+func (s *rig) allReduce(ctx context.Context, n *nccl, transfers []*transfer, bytes int) (NCCLSize, error) {
 	size := NCCLSize{Bytes: bytes, GPUs: len(transfers)}
 	factor := 2 * float64(len(transfers)-1) / float64(len(transfers))
 	for i := 0; i <= s.plan.Samples; i++ {
@@ -168,7 +168,7 @@ func (s *session) allReduce(ctx context.Context, n *nccl, transfers []*transfer,
 }
 
 // reduceLoop gives the seconds of one all-reduce, by the slowest GPU.
-func (s *session) reduceLoop(ctx context.Context, n *nccl, transfers []*transfer, bytes, loops int) (float64, error) {
+func (s *rig) reduceLoop(ctx context.Context, n *nccl, transfers []*transfer, bytes, loops int) (float64, error) {
 	mark := func(pick func(*transfer) handle) error {
 		var err error
 		for _, t := range transfers {

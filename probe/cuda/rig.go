@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// session holds the library, the contexts and the buffers of one run. All driver calls come from one thread, because the
+// rig holds the library, the contexts and the buffers of one run. All driver calls come from one thread, because the
 // current context belongs to a thread.
-type session struct {
+type rig struct {
 	*api
 	plan    Plan
 	opts    Options
@@ -49,7 +49,7 @@ func Run(ctx context.Context, plan Plan, o Options, emit func(Result)) error {
 }
 
 func run(ctx context.Context, plan Plan, o Options, emit func(Result)) (err error) {
-	s := &session{plan: plan, opts: o, gpus: map[string]*gpu{}, host: map[string][]handle{}, seen: map[string]bool{}}
+	s := &rig{plan: plan, opts: o, gpus: map[string]*gpu{}, host: map[string][]handle{}, seen: map[string]bool{}}
 	if s.api, err = openAPI(o.Dir); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func run(ctx context.Context, plan Plan, o Options, emit func(Result)) (err erro
 	return ctx.Err()
 }
 
-func (s *session) step(ctx context.Context, step Step) Result {
+func (s *rig) step(ctx context.Context, step Step) Result {
 	var r Result
 	var err error
 	limited, cancel := context.WithTimeoutCause(ctx, s.plan.Timeout, fmt.Errorf("not done within %v", s.plan.Timeout))
@@ -93,7 +93,7 @@ func (s *session) step(ctx context.Context, step Step) Result {
 }
 
 // gpu opens a GPU when it is used first.
-func (s *session) gpu(name string) (*gpu, error) {
+func (s *rig) gpu(name string) (*gpu, error) {
 	if g := s.gpus[name]; g != nil {
 		if err := s.setCurrent(g.context); err != nil {
 			return nil, err
@@ -119,7 +119,7 @@ func (s *session) gpu(name string) (*gpu, error) {
 }
 
 // makeFlag allocates the word that streams wait for. It needs a current context.
-func (s *session) makeFlag() error {
+func (s *rig) makeFlag() error {
 	if s.flag != nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (s *session) makeFlag() error {
 }
 
 // deviceBuffer gives the i-th buffer of a GPU, of the plan's size.
-func (s *session) deviceBuffer(g *gpu, i int) (devptr, error) {
+func (s *rig) deviceBuffer(g *gpu, i int) (devptr, error) {
 	for len(g.buffers) <= i {
 		if err := s.setCurrent(g.context); err != nil {
 			return 0, err
@@ -156,7 +156,7 @@ func (s *session) deviceBuffer(g *gpu, i int) (devptr, error) {
 }
 
 // hostBuffer gives the i-th buffer on a NUMA node. The pages lie where the thread runs when they are allocated.
-func (s *session) hostBuffer(numa string, i int) (handle, error) {
+func (s *rig) hostBuffer(numa string, i int) (handle, error) {
 	if err := s.pin(numa); err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (s *session) hostBuffer(numa string, i int) (handle, error) {
 }
 
 // pin keeps this thread on the CPUs of a NUMA node.
-func (s *session) pin(numa string) error {
+func (s *rig) pin(numa string) error {
 	cpus, known := s.plan.NUMA[numa]
 	if !known || len(cpus) == 0 {
 		return fmt.Errorf("%s: no CPUs known", numa)
@@ -188,7 +188,7 @@ func (s *session) pin(numa string) error {
 }
 
 // peer turns on direct access between two GPUs, both ways, and tells whether there is any.
-func (s *session) peer(a, b *gpu) (bool, error) {
+func (s *rig) peer(a, b *gpu) (bool, error) {
 	for _, way := range [][2]*gpu{{a, b}, {b, a}} {
 		from, to := way[0], way[1]
 		if direct, asked := from.peers[to.name]; asked {
@@ -212,7 +212,7 @@ func (s *session) peer(a, b *gpu) (bool, error) {
 	return true, nil
 }
 
-func (s *session) openPeer(from, to *gpu) error {
+func (s *rig) openPeer(from, to *gpu) error {
 	if err := s.setCurrent(from.context); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func isGPU(place string) bool { return strings.HasPrefix(place, "GPU") }
 
 // wait polls the streams until all are done. When the context ends first it lets the flag go, so that nothing is left
 // waiting, and gives the streams a moment to run dry before their buffers are freed.
-func (s *session) wait(ctx context.Context, streams []handle) error {
+func (s *rig) wait(ctx context.Context, streams []handle) error {
 	const grace = 5 * time.Second
 	var cause error
 	deadline := time.Time{}
