@@ -72,8 +72,8 @@ func (c *Client) Topology(ctx context.Context) (*topology.Topology, error) {
 		return nil, err
 	}
 	var t topology.Topology
-	if err := topology.Read(bytes.NewReader(data), c.base, &t); err != nil {
-		return nil, err
+	if err := topology.Read(bytes.NewReader(data), "answer", &t); err != nil {
+		return nil, &UnreachableError{c.base, err}
 	}
 	return &t, nil
 }
