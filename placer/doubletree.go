@@ -122,7 +122,7 @@ func (p *problem) evaluateMixed(r *Request, order []int32) (float64, Binding) {
 }
 
 // solveCandidates serves the collectives without a closed form: the ring-optimal sets of the best groups and, for mixed
-// traffic, the all-to-all optimum at several tolerances (spread sets and packed ones) are evaluated, and the best is taken.
+// traffic, all-to-all optima (spread sets and packed ones) are evaluated, and the best is taken.
 func (p *problem) solveCandidates(r *Request) (*choice, error) {
 	ring := *r
 	ring.Collective, ring.Weights = Ring, nil
@@ -135,13 +135,7 @@ func (p *problem) solveCandidates(r *Request) (*choice, error) {
 		sets = append(sets, p.at(g, best.values[g]*(1-r.Tolerance)))
 	}
 	if r.collective() == Mixed && r.Weights.AllToAll > 0 {
-		for _, tolerance := range []float64{0, .01, .02, .05, .1, .2, .3, .5} {
-			a := ring
-			a.Collective, a.Tolerance = AllToAll, tolerance
-			if c, err := p.solveAllToAll(&a); err == nil {
-				sets = append(sets, c.order)
-			}
-		}
+		sets = append(sets, p.spreadSets(&ring)...)
 	}
 	out := &choice{share: math.Inf(-1)}
 	for _, set := range sets {
@@ -151,6 +145,23 @@ func (p *problem) solveCandidates(r *Request) (*choice, error) {
 	}
 	out.group = p.c.common(out.order)
 	return out, nil
+}
+
+// spreadSets are all-to-all optima from the spread ones to the packed ones: below every level, at several tolerances.
+func (p *problem) spreadSets(r *Request) [][]int32 {
+	var sets [][]int32
+	for l := int32(0); l < int32(len(p.c.levels)) && l <= p.within; l++ {
+		q := *p
+		q.within = l
+		for _, tolerance := range []float64{0, .02, .1, .3} {
+			a := *r
+			a.Collective, a.Tolerance = AllToAll, tolerance
+			if c, err := q.solveAllToAll(&a); err == nil {
+				sets = append(sets, c.order)
+			}
+		}
+	}
+	return sets
 }
 
 // bestGroups are the groups with the highest ring values, at most treeCandidates.

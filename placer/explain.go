@@ -18,8 +18,8 @@ func (p *problem) explain(r *Request, best *choice, out *Placement) {
 		return
 	}
 	p.prepare()
-	if best.values == nil && r.collective() == Ring {
-		best.values = p.ringValues()
+	if best.values == nil {
+		best.values, best.sets = p.groupValues(r)
 	}
 	var ideal []float64
 	if p.k > 1 {
@@ -28,6 +28,34 @@ func (p *problem) explain(r *Request, best *choice, out *Placement) {
 	out.Levels = p.levelReports(best.values, ideal)
 	out.Alternatives = p.alternatives(r, best, out.IdealShare)
 	out.Reasons = p.reasons(best, out)
+}
+
+// groupValues is what groups could give the request's collective, -Inf where it does not fit or nobody looked. For rings that
+// is every group; for the others, whose search is dearer, the best group of each level and its set.
+func (p *problem) groupValues(r *Request) (values []float64, sets map[int32][]int32) {
+	if r.collective() == Ring {
+		return p.ringValues(), nil
+	}
+	values, sets = make([]float64, len(p.c.groups)), map[int32][]int32{}
+	for g := range values {
+		values[g] = math.Inf(-1)
+	}
+	bare := *r
+	bare.MinimumShare = 0
+	for l := int32(0); l < int32(len(p.c.levels)) && l <= p.within; l++ {
+		q := *p
+		q.within = l
+		c, err := q.solve(&bare)
+		if err != nil || c.group < 0 {
+			continue
+		}
+		g := c.group
+		for p.c.groups[g].level < l && p.c.groups[g].parent >= 0 && p.c.groups[p.c.groups[g].parent].level <= l {
+			g = p.c.groups[g].parent
+		}
+		values[g], sets[g] = c.share, c.order
+	}
+	return values, sets
 }
 
 // levelReports says per level what the best group offers and what is in the way.
@@ -103,7 +131,7 @@ func (p *problem) alternatives(r *Request, best *choice, ideal float64) []Altern
 		value float64
 	}
 	var options []option
-	for g, v := range best.values { // nil for other collectives than ring
+	for g, v := range best.values {
 		if int32(g) != best.group && !math.IsInf(v, -1) && !p.c.groups[g].own {
 			options = append(options, option{int32(g), v})
 		}
@@ -114,12 +142,15 @@ func (p *problem) alternatives(r *Request, best *choice, ideal float64) []Altern
 	var out []Alternative
 	seen := [][]int32{best.order}
 	for _, o := range options[:min(4*maxAlternatives, len(options))] {
-		set := p.at(o.g, o.value*(1-r.Tolerance))
+		set := best.sets[o.g]
+		if r.collective() == Ring {
+			set = p.at(o.g, o.value*(1-r.Tolerance))
+		}
 		if len(out) == maxAlternatives || slices.ContainsFunc(seen, func(s []int32) bool { return slices.Equal(s, set) }) {
 			continue
 		}
 		seen = append(seen, set)
-		share, _ := p.s.evaluateSorted(set)
+		share, _ := p.evaluate(r, set)
 		top := p.c.common(set)
 		out = append(out, Alternative{Nodes: p.c.nodeNames(set), Level: p.c.levels[p.c.groups[top].level], Group: p.c.groups[top].name,
 			Share: share, Loss: lossAgainst(share, ideal)})

@@ -55,7 +55,7 @@ func (p *problem) idealKey(r *Request) idealKey {
 	return key
 }
 
-// idealLevels is the best ring value of every level on the empty cluster, -Inf where the gang does not fit.
+// idealLevels is the best value of every level on the empty cluster, -Inf where the gang does not fit.
 func (p *problem) idealLevels(r *Request) []float64 {
 	key, cache := p.idealKey(r), p.c.ideal
 	cache.mu.Lock()
@@ -68,7 +68,9 @@ func (p *problem) idealLevels(r *Request) []float64 {
 	for l := range out {
 		out[l] = math.Inf(-1)
 	}
-	for g, v := range p.emptied(r).ringValues() {
+	e := p.emptied(r)
+	values, _ := e.groupValues(e.r)
+	for g, v := range values {
 		if grp := &p.c.groups[g]; !grp.own {
 			out[grp.level] = max(out[grp.level], v)
 		}

@@ -88,7 +88,8 @@ type choice struct {
 	group   int32
 	share   float64
 	binding Binding
-	values  []float64 // per group, what it could have given
+	values  []float64         // per group, what it could have given; nil = not computed
+	sets    map[int32][]int32 // the sets behind values, for other collectives than ring
 }
 
 // solve finds the best set for the request's collective.
