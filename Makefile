@@ -4,7 +4,7 @@ ARGS ?=
 # go-nvml binds calls that NVIDIA deprecates; the warnings say nothing about this program.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: build demo test check bench clean fake-gpu test-vm
+.PHONY: build demo test check bench clean fake-gpu test-vm emulated-cluster
 
 build: bin/railmap
 
@@ -43,6 +43,11 @@ test-vm:
 MACHINE ?= h100x8
 fake-gpu: build
 	PATH="$(CURDIR)/bin:$$PATH" $(GO) run ./probe/fakenode/shell $(MACHINE)
+
+# Sixteen hosts, four leaves, two spines as network namespaces (root, iproute2): sweeps them with railmap probe pairs and prints
+# measured against shaped. ARGS="-faults 40" draws slow hosts, flapping hosts and slow uplinks, and says who is blamed.
+emulated-cluster:
+	$(GO) run ./probe/pair/emulated $(ARGS)
 
 clean:
 	rm -rf bin demo-out

@@ -64,11 +64,14 @@ type NIC struct {
 
 // order says how to measure; both ends get the same.
 type order struct {
-	Method     string  `json:"method"`
-	Rails      int     `json:"rails"`
-	Streams    int     `json:"streams"`
-	Warm       float64 `json:"warmSeconds"`
-	Window     float64 `json:"windowSeconds"`
+	Method  string  `json:"method"`
+	Rails   int     `json:"rails"`
+	Streams int     `json:"streams"`
+	Warm    float64 `json:"warmSeconds"`
+	Window  float64 `json:"windowSeconds"`
+	// Tail is how long load goes on after the window, uncounted: where flows share a link, those that began a little later
+	// still meet full load.
+	Tail       float64 `json:"tailSeconds,omitempty"`
 	Pings      int     `json:"pings"`
 	Congestion string  `json:"congestion,omitempty"`
 }
@@ -83,7 +86,7 @@ const (
 
 func (o *order) check() error {
 	if o == nil || o.Rails < 1 || o.Rails > maxRails || o.Streams < 1 || o.Streams > maxStreams || o.Pings < 0 || o.Pings > maxPings ||
-		!(o.Warm >= 0 && o.Window > 0 && o.Warm+o.Window <= maxSeconds) {
+		!(o.Warm >= 0 && o.Window > 0 && o.Tail >= 0 && o.Warm+o.Window+o.Tail <= maxSeconds) {
 		return fmt.Errorf("order %+v: must have 1 to %d rails, 1 to %d streams, up to %d pings and %d s", o, maxRails, maxStreams, maxPings, maxSeconds)
 	}
 	return nil
@@ -91,7 +94,7 @@ func (o *order) check() error {
 
 // length is how long one way takes once it has begun.
 func (o *order) length() time.Duration {
-	return time.Duration((o.Warm + o.Window) * float64(time.Second))
+	return time.Duration((o.Warm + o.Window + o.Tail) * float64(time.Second))
 }
 
 // wire is a control connection. Reads are one goroutine's; writes are anybody's.

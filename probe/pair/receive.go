@@ -134,6 +134,10 @@ func (s *session) stream(c net.Conn, rail, stream int) {
 	stop := context.AfterFunc(s.ctx, func() { _ = c.SetDeadline(time.Now()) })
 	defer stop()
 	rate, err := s.count(c, rail, stream)
+	if err == nil && s.o.Tail > 0 {
+		_ = c.SetDeadline(time.Now().Add(time.Duration(s.o.Tail * float64(time.Second))))
+		_, _ = io.CopyBuffer(io.Discard, struct{ io.Reader }{c}, make([]byte, bufferBytes))
+	}
 	select {
 	case s.rates <- streamRate{rail, rate, err}:
 	case <-s.ctx.Done():

@@ -115,7 +115,7 @@ func (s *sweep) measure(ctx context.Context, a, b string, r Round, number int) {
 	if ctx.Err() != nil {
 		return
 	}
-	rates, latencies, err := s.transfer(ctx, from, to, id)
+	rates, latencies, err := s.transfer(ctx, from, to, id, r.Tier == Loaded)
 	if ctx.Err() != nil && err != nil {
 		return // not this pair's fault
 	}
@@ -123,7 +123,7 @@ func (s *sweep) measure(ctx context.Context, a, b string, r Round, number int) {
 }
 
 // transfer makes one node send to another: the receiver gets ready, the sender sends, the receiver tells what came.
-func (s *sweep) transfer(ctx context.Context, from, to *member, id int64) (rates, latencies []float64, err error) {
+func (s *sweep) transfer(ctx context.Context, from, to *member, id int64, loaded bool) (rates, latencies []float64, err error) {
 	if from == to {
 		return nil, nil, errSelf
 	}
@@ -132,6 +132,9 @@ func (s *sweep) transfer(ctx context.Context, from, to *member, id int64) (rates
 	}
 	window := s.o.Window.Seconds()
 	o := &order{Method: s.o.Method, Rails: min(len(from.nics), len(to.nics)), Streams: s.o.Streams, Warm: window / 3, Window: window, Pings: s.o.Pings, Congestion: s.o.Congestion}
+	if loaded {
+		o.Tail = min(1, window/2)
+	}
 	key := newNonce()
 	if err := to.w.write(&message{Type: msgReceive, ID: id, Key: key, Order: o}); err != nil {
 		return nil, nil, err

@@ -19,6 +19,7 @@ import (
 //	warm-up    what arrives in the first third is not counted: slow start, and the burst that a shaper lets through
 //	congestion the algorithm is set on each socket: the system's default may be one that reads wrong on slow links (bbr), and
 //	           the sysctl is refused inside a network namespace
+//	tail       where flows share a link, load goes on after the window: else those that end last have it for themselves
 //	all flow   all streams of all rails are connected and known to the receiver before the first byte of load
 const (
 	pingBytes   = 64
