@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -14,19 +13,10 @@ import (
 	"github.com/railmap/railmap/probe/fakenode"
 )
 
-// fakeDriver compiles the stand-in for the GPU driver once.
-var fakeDriver = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "railmap-fake")
-	if err != nil {
-		return "", err
-	}
-	return fakenode.Build(dir)
-})
-
 // TestProbeScript runs railmap probe on machines that do not exist. The script command "machine NAME [FAULT]" makes one in
 // the folder NAME and points the environment at it.
 func TestProbeScript(t *testing.T) {
-	library, err := fakeDriver()
+	library, err := fakenode.Library()
 	if err != nil {
 		t.Skipf("no fake driver: %v", err)
 	}

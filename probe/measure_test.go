@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,15 +43,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakeLibrary compiles the fake driver once.
-var fakeLibrary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "railmap-fake")
-	if err != nil {
-		return "", err
-	}
-	return fakenode.Build(dir)
-})
-
 // fakeRun is a probe of a fake machine in a process of its own.
 type fakeRun struct {
 	m       *fakenode.Machine
@@ -75,7 +65,7 @@ type fakeOutcome struct {
 
 func (f fakeRun) start(t *testing.T) fakeOutcome {
 	t.Helper()
-	lib, err := fakeLibrary()
+	lib, err := fakenode.Library()
 	if err != nil {
 		t.Skipf("no fake driver: %v", err)
 	}

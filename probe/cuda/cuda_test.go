@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -52,19 +51,10 @@ func worker(dir string) int {
 	return 0
 }
 
-// library compiles the fake driver once.
-var library = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "railmap-fake")
-	if err != nil {
-		return "", err
-	}
-	return fakenode.Build(dir)
-})
-
 // measure runs a plan on a fake machine in a child process.
 func measure(t *testing.T, m *fakenode.Machine, plan Plan) (outcome, fakenode.State) {
 	t.Helper()
-	lib, err := library()
+	lib, err := fakenode.Library()
 	if err != nil {
 		t.Skipf("no fake driver: %v", err)
 	}
@@ -276,7 +266,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // TestHangEndsWithTheProcess: a call that never returns is ended by ending the child; nothing of it stays.
 func TestHangEndsWithTheProcess(t *testing.T) {
-	lib, err := library()
+	lib, err := fakenode.Library()
 	if err != nil {
 		t.Skipf("no fake driver: %v", err)
 	}

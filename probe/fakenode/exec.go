@@ -2,6 +2,7 @@ package fakenode
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,4 +22,31 @@ func Build(dir string) (library string, err error) {
 		return "", fmt.Errorf("compile the fake driver with gcc: %w\n%s", err, out.String())
 	}
 	return library, nil
+}
+
+// Library is Build with a memory: the library is compiled once for each state of its source, into the user's cache folder.
+func Library() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(driverSource)
+	dir := filepath.Join(cache, "railmap", fmt.Sprintf("fake-driver-%x", sum[:6]))
+	library := filepath.Join(dir, "librailmapfake.so")
+	if _, err := os.Stat(library); err == nil {
+		return library, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	work, err := os.MkdirTemp(dir, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(work)
+	built, err := Build(work)
+	if err != nil {
+		return "", err
+	}
+	return library, os.Rename(built, library)
 }
