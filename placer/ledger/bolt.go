@@ -62,7 +62,7 @@ func OpenBolt(path string) (*BoltStore, error) {
 		return nil, fmt.Errorf("ledger %s: %w: restore a backup (railmap store restore), or move the file away to start empty", path, err)
 	}
 	// The list of free pages is not written: it would be one more thing that damage can turn against live pages.
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, NoFreelistSync: true})
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, NoFreelistSync: true, NoSync: mutant == "no-sync"})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("ledger %s: another process has it open: stop that server first, or use an etcd store for several servers", path)
 	}

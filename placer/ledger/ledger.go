@@ -203,9 +203,12 @@ func (l *Ledger) attempt(ctx context.Context, batch []*request) error {
 	if l.opts.OnCommit != nil {
 		l.opts.OnCommit(time.Since(start), len(tx.changes), err)
 	}
+	if mutant == "answer-before-commit" {
+		err = nil
+	}
 	if err != nil {
 		tx.undo()
-		l.stale = !errors.Is(err, ErrConflict)
+		l.stale = !errors.Is(err, ErrConflict) && mutant != "no-reload"
 		return err
 	}
 	l.revision = rev
@@ -282,6 +285,9 @@ func (l *Ledger) schedule(c change) {
 
 // expire ends the leases whose time is over.
 func (l *Ledger) expire(tx *Tx) {
+	if mutant == "no-expiry" {
+		return
+	}
 	for _, id := range l.deadline.due(time.Now(), maxExpire) {
 		if lease, ok := l.work.Get(id); ok && lease.Live() {
 			tx.end(lease, Expired)

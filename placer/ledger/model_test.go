@@ -58,9 +58,10 @@ func TestModel(t *testing.T) {
 
 // granted is what a holder was told.
 type granted struct {
-	lease *Lease
-	until time.Time // promised at least until then
-	over  bool      // given back by its holder, or the answer to that is unknown
+	lease  *Lease
+	until  time.Time // promised at least until then
+	latest time.Time // over by then, and a second for the ledger to notice
+	over   bool      // given back by its holder, or the answer to that is unknown
 }
 
 const modelTTL = time.Minute
@@ -85,6 +86,9 @@ func runModel(t *testing.T, steps []step) error {
 			store.fail = nil
 			if l, err = Open(t.Context(), store, Options{Retention: time.Hour}); err != nil {
 				return fmt.Errorf("step %d: restart: %w", i, err)
+			}
+			for _, g := range all { // nobody knows how long it was away: full time again
+				g.latest = time.Now().Add(modelTTL)
 			}
 		case "sleep":
 			time.Sleep(s.Sleep)
@@ -119,7 +123,7 @@ func request1(t *testing.T, l *Ledger, all []*granted, s step) ([]*granted, erro
 		case errors.Is(err, ErrHeld) && free:
 			return all, errors.New("refused what was free")
 		case err == nil:
-			all = append(all, &granted{lease: lease, until: time.Now().Add(modelTTL)})
+			all = append(all, &granted{lease: lease, until: time.Now().Add(modelTTL), latest: time.Now().Add(modelTTL)})
 		case !errors.Is(err, ErrHeld) && !errors.Is(err, ErrUnavailable):
 			return all, fmt.Errorf("unexpected: %w", err)
 		}
@@ -149,6 +153,7 @@ func request1(t *testing.T, l *Ledger, all []*granted, s step) ([]*granted, erro
 	})
 	switch {
 	case errors.Is(err, ErrUnavailable):
+		g.latest = time.Now().Add(modelTTL) // it may be renewed
 		g.over = g.over || s.Kind == "release" && !s.Stale
 	case s.Stale && err == nil:
 		return all, errors.New("a wrong token was accepted")
@@ -158,19 +163,23 @@ func request1(t *testing.T, l *Ledger, all []*granted, s step) ([]*granted, erro
 		return all, errors.New("a lease that had ended came back")
 	case err == nil:
 		g.until = time.Now().Add(modelTTL)
+		g.latest = g.until
 	case errors.Is(err, ErrStaleToken) && !s.Stale:
 		return all, errors.New("the right token was refused as stale")
 	}
 	return all, nil
 }
 
-// holdPromises: no GPU twice, gangs whole, no acknowledged lease lost or cut short.
+// holdPromises: no GPU twice, gangs whole, no acknowledged lease lost, cut short or held after its time.
 func holdPromises(l *Ledger, all []*granted) error {
 	var err error
 	l.View(func(st *State) {
 		err = st.check()
 		for _, g := range all {
 			now, ok := st.Get(g.lease.ID)
+			if ok && now.Live() && time.Since(g.latest) > time.Second {
+				err = errors.Join(err, fmt.Errorf("lease %s is held %s after its time", g.lease.ID, time.Since(g.latest)))
+			}
 			if g.over || !time.Now().Before(g.until) {
 				continue
 			}
