@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +20,7 @@ import (
 // probeFabricOptions are the flags of railmap probe fabric.
 type probeFabricOptions struct {
 	from    []string
+	lldp    []string
 	static  string
 	labels  string
 	preset  string
@@ -32,7 +35,7 @@ func newProbeFabricCmd(e *env) *cobra.Command {
 	var o probeFabricOptions
 	c := &cobra.Command{
 		Use:   "fabric",
-		Short: "Read the fabric: ibnetdiscover, iblinkinfo, static files, labels",
+		Short: "Read the fabric: ibnetdiscover, iblinkinfo, LLDP, static files, labels",
 		Long: `Fabric reads what a cluster's network says about itself and prints it as one FabricReport, the input of railmap topology
 build. Without a file it runs ibnetdiscover on this host, once for each --device.
 
@@ -52,6 +55,9 @@ or plain; the content decides. Several are joined by GUID: subnets, planes, or t
 --labels is a Kubernetes node list (kubectl get nodes -o json). Presets: auto, ` + strings.Join(fabric.LabelPresets(), ", ") + `,
 or the label keys from the leaf up, separated by commas.
 
+--lldp is what lldpcli -f json0 show neighbors prints on a host or a switch, in a file named after it (gpu0001.json); a
+folder of such files is fine. Hosts alone give leaves; switches, or a static file, what is above them.
+
 --errors adds the counters of ibqueryerrors.`,
 		Example: `  railmap probe fabric --from fabric.txt.gz -o json > fabric.json
   railmap probe fabric -C mlx5_0 -C mlx5_4/1 > fabric.yaml
@@ -60,6 +66,7 @@ or the label keys from the leaf up, separated by commas.
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.from, "from", nil, "dump or report to read, - for standard input (repeatable)")
+	f.StringArrayVar(&o.lldp, "lldp", nil, "what one system hears by LLDP, or folder of such files (repeatable)")
 	f.StringVar(&o.static, "static", "", "static file, - for standard input")
 	f.StringVar(&o.labels, "labels", "", "Kubernetes node list in JSON, - for standard input")
 	f.StringVar(&o.preset, "preset", fabric.AutoPreset, "which labels of --labels name the switches")
@@ -107,8 +114,8 @@ func (o *probeFabricOptions) validate() error {
 	switch {
 	case stdin > 1:
 		return usagef("standard input is named %d times: must be named once", stdin)
-	case live && (len(o.from) > 0 || o.static != "" || o.labels != ""):
-		return usagef("--device and --port are for a live run: may not stand with --from, --static or --labels")
+	case live && (len(o.from) > 0 || len(o.lldp) > 0 || o.static != "" || o.labels != ""):
+		return usagef("--device and --port are for a live run: may not stand with --from, --lldp, --static or --labels")
 	case o.preset != fabric.AutoPreset && o.labels == "":
 		return usagef("--preset belongs to --labels: must name the node list there")
 	case o.port < 0 || o.port > 255:
@@ -141,6 +148,10 @@ func (o *probeFabricOptions) read(ctx context.Context, e *env) (*topology.Fabric
 			return fabric.Labels(in, name, o.preset)
 		}))
 	}
+	if len(o.lldp) > 0 {
+		r, err := o.readLLDP(e)
+		reports, errs = append(reports, r), append(errs, err)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, withCode(exitUsage, err)
 	}
@@ -149,6 +160,32 @@ func (o *probeFabricOptions) read(ctx context.Context, e *env) (*topology.Fabric
 		return r, withCode(exitUsage, err)
 	}
 	return o.live(ctx, e)
+}
+
+// readLLDP reads the files of all systems; the name of a file without its extensions is the system's.
+func (o *probeFabricOptions) readLLDP(e *env) (*topology.FabricReport, error) {
+	var systems []fabric.SystemLLDP
+	for _, path := range o.lldp {
+		files := []string{path}
+		if entries, err := os.ReadDir(path); err == nil {
+			files = nil
+			for _, f := range entries {
+				files = append(files, filepath.Join(path, f.Name()))
+			}
+		}
+		for _, file := range files {
+			system, _, _ := strings.Cut(filepath.Base(file), ".json")
+			err := o.file(e, file, func(in io.Reader, name string) error {
+				n, err := fabric.ParseLLDP(in, name)
+				systems = append(systems, fabric.SystemLLDP{System: system, Neighbors: n})
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return fabric.LLDP(systems), nil
 }
 
 // file opens a file for a reader; whatever is wrong with it is a usage error.

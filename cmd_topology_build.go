@@ -143,13 +143,6 @@ func (o *buildOptions) read(ctx context.Context, e *env) (topology.Input, error)
 		}
 		in.Fabrics = append(in.Fabrics, r)
 	}
-	if len(in.Fabrics) > 1 { // tools name one adapter by its node GUID or by its port GUID: Merge knows both
-		r, err := fabric.Merge(in.Fabrics...)
-		if err != nil {
-			return in, withCode(exitUsage, err)
-		}
-		in.Fabrics = []*topology.FabricReport{r}
-	}
 	for _, path := range o.nodes {
 		files, err := reportFiles(path)
 		if err != nil {
@@ -165,6 +158,16 @@ func (o *buildOptions) read(ctx context.Context, e *env) (topology.Input, error)
 			}
 			in.Nodes = append(in.Nodes, r)
 		}
+	}
+	if r := fabric.LLDPOfNodes(in.Nodes); r != nil { // Ethernet clusters: each node tells where its NICs are plugged in
+		in.Fabrics = append(in.Fabrics, r)
+	}
+	if len(in.Fabrics) > 1 { // tools name one adapter by its node GUID or by its port GUID: Merge knows both
+		r, err := fabric.Merge(in.Fabrics...)
+		if err != nil {
+			return in, withCode(exitUsage, err)
+		}
+		in.Fabrics = []*topology.FabricReport{r}
 	}
 	for _, path := range o.pairs {
 		r := &topology.PairReport{}

@@ -95,7 +95,7 @@ func readStatic(ctx context.Context, t *tree, o Options) *topology.NodeReport {
 		Product:   t.text("sys/class/dmi/id/product_name"),
 		CPU:       readCPU(t), NUMANodes: readNUMA(t), PCI: readPCI(t),
 	}
-	readNetwork(t, o, r)
+	readNetwork(ctx, t, o, r)
 	readGPUs(ctx, o, r)
 	r.Paths = paths(r)
 	r.Findings = append(r.Findings, inspect(r)...)
@@ -104,7 +104,7 @@ func readStatic(ctx context.Context, t *tree, o Options) *topology.NodeReport {
 	return r
 }
 
-func readNetwork(t *tree, o Options, r *topology.NodeReport) {
+func readNetwork(ctx context.Context, t *tree, o Options, r *topology.NodeReport) {
 	mapper := netMapper(newTreeMapper(t, rdmaNames(t.root.Name())))
 	if o.live() {
 		mapper = kernelMapper{fallback: mapper.(*treeMapper)}
@@ -112,6 +112,7 @@ func readNetwork(t *tree, o Options, r *topology.NodeReport) {
 	r.NICs = readNICs(t, mapper.devices())
 	r.NetDevices = readNet(t, mapper)
 	joinNet(r.PCI, r.NICs, r.NetDevices)
+	r.Findings = append(r.Findings, readLLDP(ctx, t, o, r.NetDevices)...)
 	direct := gpuDirect(t)
 	for i := range r.NICs {
 		r.NICs[i].GPUDirect = direct

@@ -8,6 +8,7 @@
 //	ibqueryerrors.go   error counters, merged into a report
 //	static.go          our own short YAML for Ethernet (RoCE) and cloud clusters
 //	labels.go          a Kubernetes node list whose labels name the switches above each node
+//	lldp.go            what hosts and switches hear by LLDP: lldpcli -f json0 and -f json
 //	exec.go            a live run of ibnetdiscover
 //
 // Read tells them apart by content. A report holds devices and cables as reported: what a name means, which switch is a leaf
