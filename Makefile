@@ -51,3 +51,15 @@ emulated-cluster:
 
 clean:
 	rm -rf bin demo-out
+
+# Kills, pauses, torn files, lies, floods and outages against the ledger and real servers, as every change is tested; soak is
+# the longer form: SOAK times as many histories.
+SOAK ?= 20
+.PHONY: faults soak
+faults:
+	$(GO) test ./placer/ledger ./placer/server
+	$(GO) test -run 'TestServe|TestHistory|TestOldHolder|TestOutage|TestClientCertificates|TestTokens|TestReload' .
+
+soak:
+	$(GO) test -timeout 4h ./placer/ledger -rapid.checks=100000 -run 'TestModel'
+	RAILMAP_SOAK=$(SOAK) $(GO) test -timeout 4h -run 'TestHistory' -v .

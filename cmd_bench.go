@@ -10,6 +10,7 @@ func newBenchCmd(e *env) *cobra.Command {
 		newBenchNCCLCmd(e),
 		newBenchQualityCmd(e),
 		newBenchReplayCmd(e),
+		newBenchServeCmd(e),
 		newBenchLendCmd(e),
 		newBenchLatencyCmd(e),
 		newBenchStatesCmd(e),

@@ -19,6 +19,7 @@ import (
 type intake struct {
 	log     *slog.Logger
 	history *history
+	keep    *keeper
 
 	mu         sync.Mutex
 	base       *topology.Topology // a map given at the start; used until a fabric report comes
@@ -47,13 +48,29 @@ func newIntake(opts Options, log *slog.Logger) (*intake, error) {
 	}
 	in := &intake{log: log, history: h, base: opts.Topology, fabrics: map[string]*topology.FabricReport{}, nodes: map[string]*topology.NodeReport{},
 		pairs: map[string]*topology.PairReport{}, occupancy: map[string]*topology.Occupancy{}, quarantine: map[string]quarantined{}, dirty: make(chan struct{}, 1)}
-	if opts.Topology != nil {
-		in.old, in.changed = append(in.old, opts.Topology), time.Now()
+	if in.keep, err = openKeeper(opts.DataDir); err != nil {
+		return nil, err
 	}
-	for _, r := range h.newest() {
-		in.nodes[r.Node] = r
+	if err := in.keep.restore(in); err != nil {
+		log.Warn("some documents were not kept well and are left out", "err", err)
 	}
 	return in, nil
+}
+
+// recall takes in the newest report that is kept of every node, unless the node has reported since. It runs beside the first
+// requests: 10,000 reports take some seconds to read.
+func (in *intake) recall() {
+	kept := in.history.newest()
+	if len(kept) == 0 {
+		return
+	}
+	in.set(func(in *intake) {
+		for _, r := range kept {
+			if in.nodes[r.Node] == nil {
+				in.nodes[r.Node] = r
+			}
+		}
+	})
 }
 
 // rejected is why a report was not taken: the label of the metric.
@@ -138,22 +155,32 @@ func (s *Server) takeReport(w http.ResponseWriter, r *http.Request, id Identity)
 			return kind, err
 		}
 		s.intake.set(func(in *intake) { in.pairs[doc.Source] = &doc })
+		s.kept(s.intake.keep.put(kind, doc.Source, &doc))
 	case topology.KindFabricReport:
 		var doc topology.FabricReport
 		if err := read(&doc); err != nil {
 			return kind, err
 		}
 		s.intake.set(func(in *intake) { in.fabrics[doc.Source] = &doc })
+		s.kept(s.intake.keep.put(kind, doc.Source, &doc))
 	case topology.KindOccupancy:
 		var doc topology.Occupancy
 		if err := read(&doc); err != nil {
 			return kind, err
 		}
 		s.takeOccupancy(&doc)
+		s.kept(s.intake.keep.put(kind, doc.Side, &doc))
 	default:
 		return kind, reject(http.StatusBadRequest, "invalid", "kind is %q: must be NodeReport, PairReport, FabricReport or Occupancy", kind)
 	}
 	return kind, nil
+}
+
+// kept says when a document could not be kept: the report counts all the same.
+func (s *Server) kept(err error) {
+	if err != nil {
+		s.log.Warn("document not kept: it will be missing after a restart", "err", err)
+	}
 }
 
 // mayReport: a reporter sends reports of its own node only; everything else is an administrator's.

@@ -86,16 +86,40 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if s.intake, err = newIntake(opts, s.log); err != nil {
 		return nil, errors.Join(err, s.ledger.Close())
 	}
-	if t := opts.Topology; t != nil {
-		if err := s.adopt(ctx, t); err != nil {
-			return nil, errors.Join(err, s.ledger.Close())
-		}
+	if err := s.firstMap(ctx); err != nil {
+		return nil, errors.Join(err, s.ledger.Close())
 	}
 	run, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.tasks.Go(func() { s.rebuildLoop(run) })
+	s.tasks.Go(s.intake.recall)
 	s.ready.Store(true)
 	return s, nil
+}
+
+// firstMap is the map given, or the one that the kept documents make; none is no error.
+func (s *Server) firstMap(ctx context.Context) error {
+	t := s.opts.Topology
+	if t == nil {
+		if len(s.intake.fabrics) == 0 {
+			return nil
+		}
+		var err error
+		if t, err = s.buildNow(); err != nil {
+			s.log.Error("no map from the kept documents", "err", err)
+			return nil
+		}
+	}
+	if last := s.intake.keep.generation(); last >= t.Generation {
+		next := *t
+		next.Generation = last + 1
+		t = &next
+	}
+	if err := s.adopt(ctx, t); err != nil {
+		return err
+	}
+	s.intake.remember(t)
+	return nil
 }
 
 // Close stops the tasks and closes the ledger. Requests in flight are the caller's to drain first (Serve does).
