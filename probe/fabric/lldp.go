@@ -83,10 +83,8 @@ func neighbors(entry map[string]any) []Neighbor {
 func oneNeighbor(iface string, body map[string]any) []Neighbor {
 	n := Neighbor{Interface: cleanName(iface)}
 	chassis := object(first(body["chassis"]))
-	if _, nameless := object(first(chassis["id"]))["value"]; !nameless && len(chassis) == 1 { // json: the name is the key
-		for name, c := range chassis {
-			n.System, chassis = cleanName(name), object(c)
-		}
+	if name, named := onlyKey(chassis); named {
+		n.System, chassis = cleanName(name), object(chassis[name])
 	}
 	n.System = cmp.Or(n.System, value(chassis["name"]), value(chassis["id"]))
 	port := object(first(body["port"]))
@@ -110,6 +108,17 @@ func oneNeighbor(iface string, body map[string]any) []Neighbor {
 		return nil
 	}
 	return []Neighbor{n}
+}
+
+// onlyKey is the name of a chassis where it is a key (json): its value is an object without a value of its own. A chassis
+// without name holds its id there; in json0 there are lists.
+func onlyKey(chassis map[string]any) (string, bool) {
+	for name, c := range chassis {
+		m, isObject := c.(map[string]any)
+		_, isID := m["value"]
+		return name, isObject && !isID && len(chassis) == 1
+	}
+	return "", false
 }
 
 func list(v any) []any {
