@@ -150,6 +150,8 @@ type Level struct {
 	Name       string  `json:"name" yaml:"name"`
 	Efficiency float64 `json:"efficiency" yaml:"efficiency"`
 	Measured   bool    `json:"measured" yaml:"measured"` // false: a stated default
+	// LatencySeconds is half a round trip between idle nodes that meet at this level, the median over pairs; absent = not measured.
+	LatencySeconds *float64 `json:"latencySeconds,omitempty" yaml:"latencySeconds,omitempty"`
 }
 
 // Group is one vertex of the tree: an NVLink domain, a leaf group, a pod or the core.

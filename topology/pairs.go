@@ -40,6 +40,32 @@ func (b *builder) applyPairs(t *Topology) {
 	}
 	b.measuredLevels(t, byLevel)
 	b.measuredNodes(t, best)
+	b.measuredRails(t, levels)
+	b.measuredUplinks(t, levels)
+	b.measuredLatencies(t, levels)
+	b.reportedFindings()
+}
+
+// reportedFindings takes over what the reports themselves found, unless the map has found the same.
+func (b *builder) reportedFindings() {
+	for _, r := range b.in.Pairs {
+		for _, f := range r.Findings {
+			if !slices.ContainsFunc(b.findings, func(g Finding) bool { return g.Code == f.Code && g.Subject == f.Subject }) {
+				b.findings = append(b.findings, f)
+			}
+		}
+	}
+}
+
+// bestMeasured is the efficiency of the lowest measured level: what healthy nodes reach when nothing is in their way; 1 when
+// none was measured.
+func bestMeasured(t *Topology) float64 {
+	for _, l := range t.Tree.Levels {
+		if l.Measured && l.Efficiency > 0 {
+			return l.Efficiency
+		}
+	}
+	return 1
 }
 
 // usablePairs drops stale, loaded, single-rail and unknown pairs, and folds the two directions of a pair to the smaller value.
@@ -79,7 +105,10 @@ func (b *builder) usable(p Pair, r *PairReport, levels *levelFinder) bool {
 			return false
 		}
 	}
-	when := p.BandwidthBytesPerSecond.Time
+	var when *time.Time
+	if p.BandwidthBytesPerSecond != nil {
+		when = p.BandwidthBytesPerSecond.Time
+	}
 	if when == nil {
 		when = r.Time
 	}
@@ -111,13 +140,7 @@ func (b *builder) measuredLevels(t *Topology, byLevel map[string][]float64) {
 
 // measuredNodes sets the measured bandwidth of nodes. It lowers a node's share, it never raises it.
 func (b *builder) measuredNodes(t *Topology, best map[int]*Measurement) {
-	top := 1.0
-	for _, l := range t.Tree.Levels {
-		if l.Measured {
-			top = l.Efficiency
-			break
-		}
-	}
+	top := bestMeasured(t)
 	for i := range t.Nodes {
 		n := &t.Nodes[i]
 		m := best[i]
