@@ -15,7 +15,7 @@ type FindingKind struct {
 
 // FindingKinds lists every code that a finding of railmap can carry, by code. A test holds it against the source.
 func FindingKinds() []FindingKind {
-	all := slices.Concat(nodeFindings(), fabricFindings(), mapFindings(), occupancyFindings(), ncclFindings())
+	all := slices.Concat(nodeFindings(), fabricFindings(), mapFindings(), occupancyFindings(), pairFindings(), ncclFindings())
 	slices.SortFunc(all, func(a, b FindingKind) int { return cmp.Compare(a.Code, b.Code) })
 	return all
 }
@@ -59,6 +59,8 @@ func nodeFindings() []FindingKind {
 			"Look for the card with lspci; reseat it; check that its driver is loaded."},
 		{"no-nvidia-driver", []Severity{Warning, Info}, "No NVIDIA driver is installed; on a node without GPUs that is a note.",
 			"Install it, or say with --driver-dir where its libraries are."},
+		{"lldp-unreadable", []Severity{Info}, "What lldpcli printed on the node cannot be read.",
+			"Check lldpcli -f json0 show neighbors there."},
 		{"numa-mismatch", []Severity{Error}, "A device and the bridge above it name different NUMA nodes.",
 			"Update the firmware: threads will be bound to the far socket."},
 		{"numa-unknown", []Severity{Warning}, "The firmware does not tell the NUMA node of a device.",
@@ -121,6 +123,8 @@ func fabricFindings() []FindingKind {
 			"Label the node, or leave it out when it has no GPUs."},
 		{"mixed-labels", []Severity{Warning}, "Equal lower labels stand with different upper labels.",
 			"Labels of two generations are mixed: let the labeller write them again."},
+		{"several-neighbors", []Severity{Warning}, "An interface hears several systems by LLDP; the first is taken.",
+			"Look for a bridge or hub that forwards LLDP."},
 		{"name-cleaned", []Severity{Warning}, "A node description held control bytes or was too long.",
 			"Set the node description again."},
 		{"no-cables", []Severity{Error}, "The fabric report has devices and no cable.",
@@ -215,8 +219,30 @@ func mapFindings() []FindingKind {
 			"Check its cables and node description, give its node report, or name it in the alias file."},
 		{"unreachable-switch", []Severity{Info}, "No path leads from a switch to any leaf; it is kept out of the tree.",
 			"Check its cables."},
-		{"slow-*", []Severity{Warning}, "Measured pairs of nodes name a culprit: the code ends in node, nic, group or pair.",
+	}
+}
+
+// pairFindings are those of sweeps of pairs and of what the map makes of them.
+func pairFindings() []FindingKind {
+	return []FindingKind{
+		{"narrow-uplink", []Severity{Warning}, "The uplinks of a group, when full, carry less than their cables should.",
+			"Compare the cables with those of other groups; look at how switches spread flows over them."},
+		{"node-busy", []Severity{Info}, "A node joined a sweep of pairs and runs something: it is not measured.",
+			"Measure it when it is idle."},
+		{"node-lost", []Severity{Warning}, "A node left or fell silent while pairs were measured.",
+			"Look at the node, then measure again."},
+		{"node-missing", []Severity{Warning}, "A node that was expected did not join a sweep of pairs.",
+			"Start railmap probe pairs there, or look why it cannot reach the coordinator."},
+		{"node-twice", []Severity{Warning}, "A participant of a sweep was refused: its name is taken, or it came too late.",
+			"Start one process on each node, before the sweep begins."},
+		{"partial-sweep", []Severity{Warning, Info}, "A sweep of pairs left out part of what was asked for.",
+			"Give it more time with --budget."},
+		{"slow-*", []Severity{Warning}, "Measured pairs of nodes name a culprit: the code ends in node, nic, uplink or path.",
 			"The remedy says which cables to look at; for a node, run railmap probe there."},
+		{"slow-nic", []Severity{Warning}, "A NIC was measured slower than the other NICs, whoever its partner.",
+			"Check the NIC and its cable to the leaf; NCCL can leave it out (railmap export nccl)."},
+		{"stranger", []Severity{Warning}, "Somebody without the token tried to join a sweep of pairs and was turned away.",
+			"Give all participants the same --token-file; look who it was."},
 		{"unsteady-*", []Severity{Warning}, "As slow-*, but only in some of the rounds.",
 			"Measure again; then as for slow-*."},
 	}
