@@ -93,7 +93,6 @@ func startWrappers(t *testing.T, s realSlurm, railmap string, count int) *wrappe
 	w.testController = startNodesIn(t, s, &f.topo, TreeKind, w.work, map[string][]byte{}, fmt.Sprintf(`CliFilterPlugins=cli_filter/lua
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 MinJobAge=2
-MessageTimeout=60
 PrologFlags=Alloc
 Prolog=%[1]s/site-prolog
 TaskProlog=%[1]s/site-task-prolog
