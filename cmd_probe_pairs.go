@@ -116,11 +116,6 @@ func (o *probePairsOptions) complete(e *env) (err error) {
 	if o.sweep.Expected, err = hostlistFlag("hosts", o.hosts); err != nil {
 		return err
 	}
-	if o.topology != "" {
-		if o.sweep.Topology, err = readTopology(e, o.topology); err != nil {
-			return err
-		}
-	}
 	s := &o.sweep
 	switch {
 	case o.method != pair.MethodTCP && o.method != pair.MethodPerftest:
@@ -135,7 +130,7 @@ func (o *probePairsOptions) complete(e *env) (err error) {
 		s.Repeats = -1
 	}
 	if o.plan {
-		return nil
+		return o.readMap(e)
 	}
 	if o.coordinator == "" || o.tokenFile == "" {
 		return usagef("--coordinator and --token-file must be given (or --plan)")
@@ -158,7 +153,17 @@ func (o *probePairsOptions) complete(e *env) (err error) {
 			return err
 		}
 	}
+	if o.rank == 0 || o.observe {
+		return o.readMap(e) // only the coordinator needs it
+	}
 	return nil
+}
+
+func (o *probePairsOptions) readMap(e *env) (err error) {
+	if o.topology != "" {
+		o.sweep.Topology, err = readTopology(e, o.topology)
+	}
+	return err
 }
 
 // fromEnv is the first number that one of the variables holds, -1 when none does.
