@@ -95,8 +95,6 @@ func nodeFindings() []FindingKind {
 			"Use a faster slot; check the slot's settings in the firmware."},
 		{"p2p-denied", []Severity{Error}, "The driver allows no direct access between GPUs that NVLink joins.",
 			"Check the fabric manager and the driver's settings; restart both."},
-		{"lldp-unreadable", []Severity{Info}, "What lldpd hears of the node's switches could not be read.",
-			"Check lldpcli -f json0 show neighbors on the node."},
 	}
 }
 
@@ -145,8 +143,6 @@ func fabricFindings() []FindingKind {
 			"Read fabric and counters at one time."},
 		{"unknown-speed", []Severity{Info}, "The tool did not know the speed of some cables.",
 			"Read the fabric with a newer infiniband-diags, or let measurements say it."},
-		{"several-neighbors", []Severity{Warning}, "A port hears several LLDP neighbours, as behind a switch that forwards LLDP.",
-			"Let the switch consume LLDP frames, or describe the cable by hand."},
 	}
 }
 
@@ -223,6 +219,8 @@ func mapFindings() []FindingKind {
 			"Check its cables and node description, give its node report, or name it in the alias file."},
 		{"unreachable-switch", []Severity{Info}, "No path leads from a switch to any leaf; it is kept out of the tree.",
 			"Check its cables."},
+		{"node-lost", []Severity{Warning}, "A node left or fell silent while pairs were measured.",
+			"Look at the node, then measure again."},
 	}
 }
 
@@ -233,8 +231,6 @@ func pairFindings() []FindingKind {
 			"Compare the cables with those of other groups; look at how switches spread flows over them."},
 		{"node-busy", []Severity{Info}, "A node joined a sweep of pairs and runs something: it is not measured.",
 			"Measure it when it is idle."},
-		{"node-lost", []Severity{Warning}, "A node left or fell silent while pairs were measured.",
-			"Look at the node, then measure again."},
 		{"node-missing", []Severity{Warning}, "A node that was expected did not join a sweep of pairs.",
 			"Start railmap probe pairs there, or look why it cannot reach the coordinator."},
 		{"node-twice", []Severity{Warning}, "A participant of a sweep was refused: its name is taken, or it came too late.",
@@ -249,18 +245,6 @@ func pairFindings() []FindingKind {
 			"Give all participants the same --token-file; look who it was."},
 		{"unsteady-*", []Severity{Warning}, "As slow-*, but only in some of the rounds.",
 			"Measure again; then as for slow-*."},
-		{"node-busy", []Severity{Info}, "A node that was to measure pairs runs something; it was left out.",
-			"Measure it when its job has ended."},
-		{"node-lost", []Severity{Warning}, "A node left or fell silent while pairs were measured.",
-			"Look at the node, then measure again."},
-		{"node-missing", []Severity{Warning}, "A node that was expected for measuring pairs did not join.",
-			"Start it there, or look at the node."},
-		{"node-twice", []Severity{Warning}, "Two processes joined a measurement under the name of one node.",
-			"Start one on each node, or give the machines names of their own."},
-		{"partial-sweep", []Severity{Warning, Info}, "Not all pairs were measured in the time that was given.",
-			"Give more time, or measure the rest."},
-		{"stranger", []Severity{Warning}, "A process without the token tried to join a measurement.",
-			"Give it the token, or find out who it is."},
 	}
 }
 
