@@ -57,14 +57,6 @@ func (n number) time() *time.Time {
 	return &t
 }
 
-// count is the number as a small count; ok is false when it is none.
-func (n number) count() (c int, ok bool) {
-	if !n.set || n.value < 0 || n.value > 1<<20 || n.value != math.Trunc(n.value) {
-		return 0, false
-	}
-	return int(n.value), true
-}
-
 // id is the number as an id.
 func (n number) id() (int64, bool) {
 	if !n.set || n.value < 0 || n.value > 1<<53 || n.value != math.Trunc(n.value) {
