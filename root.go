@@ -23,6 +23,7 @@ import (
 func commands(e *env) []*cobra.Command {
 	return []*cobra.Command{
 		newProbeCmd(e),
+		newAgentCmd(e),
 		newTopologyCmd(e),
 		newPlaceCmd(e),
 		newLendCmd(e),
