@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +19,7 @@ import (
 // TestReference makes the pages of docs/reference from the tables of the source, and compares; -update writes them.
 func TestReference(t *testing.T) {
 	for name, text := range map[string]string{
+		"api.md":        apiPage(t),
 		"commands.md":   commandsPage(),
 		"exit-codes.md": exitCodesPage(),
 		"findings.md":   findingsPage(),
@@ -47,6 +51,36 @@ func commandsPage() string {
 	}
 	e := &env{stdin: strings.NewReader(""), stdout: &strings.Builder{}, stderr: &strings.Builder{}}
 	walk(newRootCmd(e, func() {}))
+	return b.String()
+}
+
+// apiPage lists the operations of the OpenAPI document that the server serves.
+func apiPage(t *testing.T) string {
+	data, err := os.ReadFile("placer/server/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("# HTTP API\n\nMade from the OpenAPI document, which `railmap serve` serves at `/openapi.json` and in readable form at `/docs`.\n\n| operation | what |\n|---|---|\n")
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		for _, method := range []string{"get", "post", "put", "delete"} {
+			raw, ok := doc.Paths[path][method]
+			if !ok {
+				continue
+			}
+			var op struct{ Summary string }
+			if err := json.Unmarshal(raw, &op); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "| `%s %s` | %s |\n", strings.ToUpper(method), path, mdCell(op.Summary))
+		}
+	}
 	return b.String()
 }
 
