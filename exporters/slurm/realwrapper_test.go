@@ -51,6 +51,7 @@ func TestRealWrappers(t *testing.T) {
 			w.together(t, gangs)
 			w.script(t)
 			w.pending(t)
+			w.choosy(t)
 			w.hung(t)
 			w.dead(t)
 		})
@@ -267,6 +268,45 @@ func (w *wrapperTest) pending(t *testing.T) {
 	w.run(t, "scancel", lastWord(held))
 	w.run(t, at+"/railmap-slurm", "sync")
 	w.noLeases(t)
+}
+
+// choosy looks which jobs the filter takes when it is for GPU jobs only. These nodes have none, so Slurm refuses some of the jobs:
+// what the filter said before counts.
+func (w *wrapperTest) choosy(t *testing.T) {
+	path := filepath.Join(w.work, "settings")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.file(t, "settings", strings.Replace(string(before), "RAILMAP_ALL_JOBS=1\n", "", 1), 0o644)
+	job := w.install.seen(w.work) + "/job.sh"
+	for _, tc := range []struct {
+		options string
+		placed  bool
+	}{
+		{"-H -N2", false},
+		{"-H -N2 --gpus-per-node=8", true},
+		{"-H -N2-2 --gres=gpu:h100:8", true},
+		{"-H -N2 --gpus=16", true},
+		{"-H -N2-4 --gpus-per-node=8", false},
+		{"-H -N1 --gpus-per-node=8", false},
+		{"-H -N2 --gpus-per-node=8 --array=1-2", false},
+		{"-H -N2 --gpus-per-node=8 -w n1", false},
+		{"-H -N2 --gpus-per-node=8 --test-only", false},
+	} {
+		args := append(append([]string{"sbatch"}, strings.Fields(tc.options)...), job)
+		out, _ := w.install.run(t.Context(), w.work, args...)
+		if got := placedOn.FindString(out) != ""; got != tc.placed || (!tc.placed && len(railmapLines(out)) > 0) {
+			t.Errorf("sbatch %s: placed %v, want %v: %s", tc.options, got, tc.placed, out)
+		}
+	}
+	w.file(t, "settings", string(before), 0o644)
+	w.run(t, "scancel", "-u", "root")
+	for _, l := range w.leases(t) {
+		if out, err := exec.CommandContext(t.Context(), w.railmap, "lease", "release", l.ID, "--server", w.url).CombinedOutput(); err != nil {
+			t.Errorf("release: %v: %s", err, out)
+		}
+	}
 }
 
 func lastWord(s string) string {

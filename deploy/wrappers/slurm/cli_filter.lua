@@ -19,7 +19,7 @@ end
 -- given is an option, or nil when it is absent or empty.
 local function given(options, name)
   local v = options[name]
-  if v == nil or v == "" or v == "-1" then return nil end
+  if v == nil or v == "" or v == "-1" or v == "unset" or v == "false" then return nil end
   return tostring(v)
 end
 
@@ -58,7 +58,7 @@ local function alone(options, offset)
   if offset and offset > 0 then return true end
   if setting("RAILMAP_SLURM") == "off" then return true end
   if options["type"] == "srun" and os.getenv("SLURM_JOB_ID") then return true end
-  for _, name in ipairs({ "nodelist", "nodefile", "reservation", "constraint", "array", "jobid" }) do
+  for _, name in ipairs({ "nodelist", "nodefile", "reservation", "constraint", "array", "jobid", "test-only" }) do
     if given(options, name) then return true end
   end
   return (given(options, "partition") or ""):match(",") ~= nil
