@@ -130,8 +130,8 @@ func (c *cluster) down() error {
 	return errors.Join(errs...)
 }
 
-// topology is the map of the cluster, from a static file as an operator would write it.
-func (r rates) topology() (*topology.Topology, error) {
+// topology is the map of the cluster, from a static file as an operator would write it, and measured pairs.
+func (r rates) topology(pairs ...*topology.PairReport) (*topology.Topology, error) {
 	file := fmt.Sprintf(`kind: StaticFabric
 speed: %g
 switches:
@@ -148,5 +148,5 @@ hosts:
 	if err != nil {
 		return nil, err
 	}
-	return topology.Build(topology.Input{Fabrics: []*topology.FabricReport{f}}, topology.BuildOptions{})
+	return topology.Build(topology.Input{Fabrics: []*topology.FabricReport{f}, Pairs: pairs}, topology.BuildOptions{})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,5 +62,21 @@ func TestEmulatedCluster(t *testing.T) {
 		if i == attempts-1 {
 			t.Errorf("%d of %d full uplinks within 3 %%", right, leaves+spines)
 		}
+	}
+	learned, err := s.learnUplinks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range learned {
+		want := float64(narrow.leaf) / hostRate
+		if strings.HasPrefix(name, "spine") {
+			want = float64(narrow.spine) / hostRate
+		}
+		if math.Abs(v/want-1) > .05 {
+			t.Errorf("the map says that the uplink of %s carries %.2f nodes, want %.2f", name, v, want)
+		}
+	}
+	if len(learned) != leaves+spines {
+		t.Errorf("the map learned the uplinks %v, want %d", learned, leaves+spines)
 	}
 }

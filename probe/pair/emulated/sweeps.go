@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -146,4 +147,28 @@ func sumUplinks(r *topology.PairReport) uplinkSums {
 	}
 	slices.SortFunc(out, func(a, b uplinkSum) int { return strings.Compare(a.name, b.name) })
 	return out
+}
+
+// learnUplinks builds the map from a plan that believes in wide uplinks and from what the two sweeps measured over narrow
+// ones. The answer holds what the map then says, in node-worths, by group.
+func (s *stage) learnUplinks() (map[string]float64, error) {
+	var reports []*topology.PairReport
+	for _, name := range []string{"all.json", "loaded.json"} {
+		r := &topology.PairReport{}
+		if err := topology.ReadFile(filepath.Join(s.dir, name), r); err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	t, err := wide.topology(reports...)
+	if err != nil {
+		return nil, err
+	}
+	learned := map[string]float64{}
+	for _, g := range t.Tree.Groups {
+		if g.Uplink != nil && g.UplinkMeasured {
+			learned[g.Name] = *g.Uplink
+		}
+	}
+	return learned, nil
 }
