@@ -26,7 +26,7 @@ func needCluster(t *testing.T) *stage {
 }
 
 // attempts is how often a figure may be measured before it counts as wrong: a busy machine shapes badly now and then.
-const attempts = 3
+const attempts = 5
 
 // Real processes, real TCP, every link shaped: 15 rounds of 8 pairs find what was shaped, and full uplinks add up to it.
 func TestEmulatedCluster(t *testing.T) {
