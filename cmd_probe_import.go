@@ -21,9 +21,11 @@ func newProbeImportCmd(e *env) *cobra.Command {
 		Long: `Import reads the output of another tool and writes a node report. FILE may be - for standard input.
 
 Formats: nvbandwidth (nvbandwidth -j), nccl-tests (text or -J file), perftest (text or --out_json file), dcgm (dcgmi diag -j),
-smi-topo (nvidia-smi topo -m), nccl-xml (NCCL_TOPO_DUMP_FILE), hwloc (lstopo --of xml).`,
+smi-topo (nvidia-smi topo -m), nccl-xml (NCCL_TOPO_DUMP_FILE), hwloc (lstopo --of xml),
+lspci (lspci -nn or, as root for links and access control, lspci -nn -vvv; NICs are named by PCI address), nvlink (nvidia-smi nvlink -s).`,
 		Example: `  nvbandwidth -j > bw.json; railmap probe import --format nvbandwidth --node gpu-0001 bw.json
-  nvidia-smi topo -m | railmap probe import --format smi-topo --node gpu-0001 -`,
+  nvidia-smi topo -m | railmap probe import --format smi-topo --node gpu-0001 -
+  sudo lspci -D -nn -vvv | railmap probe import --format lspci --node gpu-0001 -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			in, name, err := openImport(e, args[0])

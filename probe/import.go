@@ -16,12 +16,12 @@ const maxImport = 64 << 20
 
 // ImportFormats are the outputs of other tools that Import reads.
 func ImportFormats() []string {
-	return []string{"nvbandwidth", "nccl-tests", "perftest", "dcgm", "smi-topo", "nccl-xml", "hwloc"}
+	return []string{"nvbandwidth", "nccl-tests", "perftest", "dcgm", "smi-topo", "nccl-xml", "hwloc", "lspci", "nvlink"}
 }
 
 // Import makes a report of what another tool printed about a node: nvbandwidth -j, the text or JSON of nccl-tests, perftest,
-// dcgmi diag -j, nvidia-smi topo -m, the topology XML of NCCL, or the XML of hwloc. Errors name the line where there is one;
-// what is only partly readable is used, and each loss is a finding.
+// dcgmi diag -j, nvidia-smi topo -m, the topology XML of NCCL, the XML of hwloc, lspci, or nvidia-smi nvlink -s. Errors name
+// the line where there is one; what is only partly readable is used, and each loss is a finding.
 func Import(format string, r io.Reader, node string) (*topology.NodeReport, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxImport+1))
 	if err != nil {
@@ -49,6 +49,10 @@ func Import(format string, r io.Reader, node string) (*topology.NodeReport, erro
 		report, err = importNCCLXML(data, node)
 	case "hwloc":
 		err = importHwloc(data, report)
+	case "lspci":
+		err = importLspci(data, report)
+	case "nvlink":
+		err = importNVLink(data, report)
 	default:
 		err = fmt.Errorf("format %q: must be one of %q", format, ImportFormats())
 	}

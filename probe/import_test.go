@@ -218,7 +218,7 @@ func checkLetters(t *testing.T, text string, r *topology.NodeReport) {
 func TestImportRefuses(t *testing.T) {
 	for _, tc := range []struct{ format, text, want string }{
 		{"nvbandwidth", "{", "nvbandwidth"}, {"nvbandwidth", "{}", "no testcases"}, {"dcgm", "{}", "test_categories"}, {"smi-topo", "hello", "no matrix"},
-		{"hwloc", "<topology/>", "no objects"}, {"nccl-xml", "<x/>", "line 1"}, {"perftest", "x", "no result"}, {"floppy", "x", "must be one of"}, {"dcgm", "", "empty"},
+		{"hwloc", "<topology/>", "no objects"}, {"lspci", "hello", "no PCI function"}, {"nvlink", "Link 0: 25 GB/s", "no GPU"}, {"nccl-xml", "<x/>", "line 1"}, {"perftest", "x", "no result"}, {"floppy", "x", "must be one of"}, {"dcgm", "", "empty"},
 		{"nvbandwidth", `{"nvbandwidth":{"testcases":[{"name":"host_to_device_memcpy_ce","status":"Passed","bandwidth_matrix":[["NaN"]]}]}}`, "must be a number"},
 	} {
 		if _, err := Import(tc.format, strings.NewReader(tc.text), "n"); err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -229,7 +229,7 @@ func TestImportRefuses(t *testing.T) {
 
 func FuzzImport(f *testing.F) {
 	for i, text := range []string{nvbandwidthSample, ncclTestsSample, "{\nMsgSize: 2,\nt_avg: 3,\n}", `{"DCGM Diagnostic":{"test_categories":[{"tests":[{"name":"a","results":[{"status":"Fail"}]}]}]}}`,
-		"GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X\n", "<system version=\"1\"><cpu numaid=\"0\"/></system>", hwlocSample} {
+		"GPU0 GPU1\nGPU0 X PIX\nGPU1 PIX X\n", "<system version=\"1\"><cpu numaid=\"0\"/></system>", hwlocSample, lspciSample, nvlinkSample} {
 		f.Add(i, []byte(text))
 	}
 	f.Fuzz(func(t *testing.T, format int, data []byte) {
