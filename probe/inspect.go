@@ -28,12 +28,19 @@ func inspectLinks(r *topology.NodeReport) []topology.Finding {
 	for i := range r.PCI {
 		d := &r.PCI[i]
 		up := byAddress[d.Parent]
-		if d.Link == nil || up == nil || up.Link == nil || downstreamPort(byAddress, d) {
+		if d.Link == nil || up == nil || up.Link == nil || downstreamPort(byAddress, d) || sharesLink(byAddress, d) {
 			continue
 		}
 		out = append(out, inspectLink(r, d, up)...)
 	}
 	return out
+}
+
+// sharesLink reports whether d is a further function of a device whose function 0 is listed: the link is that one's, and what
+// the other functions claim to be able to do (the management function of a switch says x16 on an x2 link) means nothing.
+func sharesLink(byAddress map[string]*topology.PCIDevice, d *topology.PCIDevice) bool {
+	device, function, ok := strings.Cut(d.Address, ".")
+	return ok && function != "0" && byAddress[device+".0"] != nil
 }
 
 func inspectLink(r *topology.NodeReport, d, up *topology.PCIDevice) []topology.Finding {

@@ -8,8 +8,8 @@ import (
 
 // portLine is one cable end of an ibnetdiscover record. Two shapes, the first below a switch, the second below an adapter:
 //
-//	[35]	"S-2c5eab0300c26280"[32]		# "MF0;A10-P1-IBSPINE-02:MQM9701/U1" lid 236 4xNDR
-//	[1](2c5eab0300b87b50) 	"S-2c5eab0300b87b40"[65]		# lid 193 lmc 0 "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1" lid 73 4xNDR
+//	[35]	"S-0002c90400000042"[32]		# "MF0;spine2:MQM9701/U1" lid 236 4xNDR
+//	[1](2c90300000500) 	"S-0002c90400000007"[65]		# lid 193 lmc 0 "MF0;leaf7:MQM9701/U1" lid 73 4xNDR
 type portLine struct {
 	number, peerNumber uint8
 	ext                int           // number on the chassis' front panel, 0 when not printed
