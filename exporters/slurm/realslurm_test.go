@@ -1,11 +1,14 @@
 package slurm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // realSlurm is one installed Slurm: on this host, or unpacked by .ci/install-slurm and entered by chroot.
@@ -73,6 +76,25 @@ func (s realSlurm) startIn(t *testing.T, work string, files map[string][]byte, l
 		t.Cleanup(c.process.stop)
 	}
 	return testController{c}, err
+}
+
+// attempt is run for jobs, and tells when srun died of itself on the way: the srun of 26.05.5 now and then ends by SIGSEGV
+// (exit status 139 of the job's script) on a busy machine, and the nodes then hang until KillWait is over. That is no answer
+// of Slurm to what we wrote: the caller starts everything anew, at most twice.
+func (c testController) attempt(t *testing.T, try int, args ...string) (out string, died bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	out, err := c.ask(ctx, args...)
+	if err == nil {
+		return out, false
+	}
+	if try < 3 && strings.Contains(c.log.String(), "WEXITSTATUS 139") {
+		t.Logf("srun died by SIGSEGV, try %d: %v", try, err)
+		return "", true
+	}
+	t.Fatalf("%v\n%s", err, c.log)
+	return "", false
 }
 
 // run asks the controller by a client program until that succeeds.

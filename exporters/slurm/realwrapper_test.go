@@ -47,7 +47,9 @@ func TestRealWrappers(t *testing.T) {
 		}
 		t.Run(s.release, func(t *testing.T) {
 			w := startWrappers(t, s, railmap, 2*gangs)
-			w.ranks(t)
+			for try := 1; !w.ranks(t, try); try++ {
+				w = startWrappers(t, s, railmap, 2*gangs)
+			}
 			w.together(t, gangs)
 			w.script(t)
 			w.pending(t)
@@ -177,11 +179,14 @@ func railmapLines(out string) []string {
 	return said
 }
 
-// ranks runs one gang over both leaf groups and looks where each rank starts.
-func (w *wrapperTest) ranks(t *testing.T) {
+// ranks runs one gang over both leaf groups and looks where each rank starts; false when srun died of itself.
+func (w *wrapperTest) ranks(t *testing.T, try int) bool {
 	at := w.install.seen(w.work)
 	w.file(t, "ranks.sh", "#!/bin/sh\n#SBATCH -o "+at+"/ranks.out\nSLURM_HOSTFILE=$RAILMAP_HOSTFILE srun -m arbitrary -n \"$SLURM_JOB_NUM_NODES\" sh -c 'echo $SLURM_PROCID $SLURMD_NODENAME'\n", 0o755)
-	out := w.run(t, "sbatch", "-W", "-N", "9", "--exclusive", at+"/ranks.sh")
+	out, died := w.attempt(t, try, "sbatch", "-W", "-N", "9", "--exclusive", at+"/ranks.sh")
+	if died {
+		return false
+	}
 	m := placedOn.FindStringSubmatch(out)
 	if m == nil {
 		t.Fatalf("not placed: %s", out)
@@ -198,6 +203,7 @@ func (w *wrapperTest) ranks(t *testing.T) {
 		t.Errorf("ranks (-lease +Slurm's): %s\n%s", d, data)
 	}
 	w.noLeases(t)
+	return true
 }
 
 // together submits gangs of two at the same moment and one more, for which nothing is left.
