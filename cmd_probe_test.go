@@ -18,6 +18,9 @@ import (
 func TestProbeScript(t *testing.T) {
 	library, err := fakenode.Library()
 	if err != nil {
+		if os.Getenv("RAILMAP_REQUIRE_REAL") != "" {
+			t.Fatalf("no fake driver: %v", err)
+		}
 		t.Skipf("no fake driver: %v", err)
 	}
 	testscript.Run(t, testscript.Params{Dir: "testdata/fakegpu", RequireExplicitExec: true, UpdateScripts: *update,

@@ -56,6 +56,9 @@ func measure(t *testing.T, m *fakenode.Machine, plan Plan) (outcome, fakenode.St
 	t.Helper()
 	lib, err := fakenode.Library()
 	if err != nil {
+		if os.Getenv("RAILMAP_REQUIRE_REAL") != "" {
+			t.Fatalf("no fake driver: %v", err)
+		}
 		t.Skipf("no fake driver: %v", err)
 	}
 	dir := t.TempDir()
@@ -268,6 +271,9 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestHangEndsWithTheProcess(t *testing.T) {
 	lib, err := fakenode.Library()
 	if err != nil {
+		if os.Getenv("RAILMAP_REQUIRE_REAL") != "" {
+			t.Fatalf("no fake driver: %v", err)
+		}
 		t.Skipf("no fake driver: %v", err)
 	}
 	m := small(fakenode.H100x8())
